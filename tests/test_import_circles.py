@@ -1,4 +1,4 @@
-"""Circles within rooms, and names that a file gives twice, which no contract sees."""
+"""Circles within rooms, and names that are given twice, which no contract sees."""
 
 import ast
 import tomllib
@@ -70,3 +70,16 @@ def _names(node: ast.AST, use: type) -> set[str]:
         each.id for each in ast.walk(node)
         if isinstance(each, ast.Name) and isinstance(each.ctx, use)
     }  # fmt: skip
+
+
+#: names that are public in two rooms, where each means the same of a kernel and of a distance
+BOTH = {"Cosine", "Dice", "FromFunction", "Jaccard", "Match", "Precomputed", "Sum", "Tanimoto"}
+
+
+def test_a_class_has_a_name_of_its_own():
+    homes: Counter = Counter()
+    for path in (PROJECT.parent / "src" / "mercer").rglob("*.py"):
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name] += 1
+    assert {name for name, count in homes.items() if count > 1} == BOTH

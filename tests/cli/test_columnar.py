@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from mercer.cli.columnar import ArrowFile, ParquetFile, check_arrow, check_parquet
-from mercer.cli.files import Source
+from mercer.cli.files import ByteSource
 from mercer.cli.terminal import TableError
 
 FRAME = pl.DataFrame({
@@ -86,7 +86,7 @@ def test_a_negative_number_of_values_is_an_error_of_the_file(tmp_path, rows):
     path = tmp_path / "t.parquet"
     path.write_bytes(forged(100, -100))
     with pytest.raises(TableError, match=r"t\.parquet is not a readable Parquet file: a count"):
-        list(ParquetFile(Source(path)).blocks(rows))
+        list(ParquetFile(ByteSource(path)).blocks(rows))
 
 
 @pytest.mark.parametrize("cut", [1, 8, 9, 60])
@@ -154,7 +154,7 @@ def test_a_batch_with_a_count_that_cannot_be_is_an_error_of_the_file(
             with pytest.raises(
                 TableError, match=rf"t\.arrow is not a readable Arrow file: .*({said})"
             ):
-                list(ArrowFile(Source(path)).blocks(rows))
+                list(ArrowFile(ByteSource(path)).blocks(rows))
 
 
 FILES = {

@@ -23,7 +23,7 @@ from mercer import deduplicate
 from mercer.cli import document_files, documents
 from mercer.cli.dedup import DedupOptions, deduplicate_files
 from mercer.cli.executors import mapped_by
-from mercer.cli.files import Source
+from mercer.cli.files import ByteSource
 from mercer.cli.terminal import OptionError
 from mercer.dedup import CorpusIndex
 
@@ -64,8 +64,8 @@ def test_a_file_in_shards_gives_the_same(name, shard, monkeypatch):
     whole = outputs(name, "--malformed", "skip")
     monkeypatch.setattr(documents, "SHARD", shard)
     monkeypatch.setattr(documents, "STEP", 50)
-    made = document_files.format_of(Source(Path(name)).name, name)(
-        Source(Path(name)), "text", None, None
+    made = document_files.format_of(ByteSource(Path(name)).name, name)(
+        ByteSource(Path(name)), "text", None, None
     )
     shards = made.shards()
     assert len(shards) > 1 or name.endswith(".gz") or shard == 2500
@@ -85,7 +85,7 @@ def test_a_stream_begins_after_some_bytes(name):
     content = bytes(range(256)) * 9000
     Path(name).write_bytes(PACKERS[name.removeprefix("in.txt")](content))
     for after in (0, 10, 2**20 + 1, len(content) - 1, len(content), len(content) + 5):
-        with Source(Path(name)).opened(after) as file:
+        with ByteSource(Path(name)).opened(after) as file:
             assert file.read() == content[after:]
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from cli.runner import printed
 from mercer.cli.delimited import DelimitedText
-from mercer.cli.files import Source
-from mercer.cli.tables import Reading, Tables, read_table
+from mercer.cli.files import ByteSource
+from mercer.cli.tables import Tables, TextReading, read_table
 from mercer.cli.terminal import TableError
 
 FRAME = pl.DataFrame({"size": [1.5, None, 3.0], "colour": ["red", "blue", None]})
@@ -268,7 +268,7 @@ def test_a_pipe_that_is_closed_or_empty_or_torn(monkeypatch, capsys):
 @pytest.mark.parametrize("rows", [None, 1])
 def test_a_file_that_changes_while_it_is_read_is_refused(rows, folder):
     (folder / "t.csv").write_text("a,b\n1,x\n2,y\n")
-    text = DelimitedText(Source(Path("t.csv")), ",", "utf-8")
+    text = DelimitedText(ByteSource(Path("t.csv")), ",", "utf-8")
     with open("t.csv", "a") as file:
         file.write("3,z\n")
     with pytest.raises(TableError, match=r"t.csv was changed while it was read\. Wait until"):
@@ -313,9 +313,12 @@ def test_separators_decimals_and_blank_names(text, frame, notes, folder):
 def test_options_decide_where_the_text_does_not(folder, capsys):
     (folder / "t.csv").write_text("a;b\n1.234;1\n2.345;2\n")
     assert Tables([Path("t.csv")]).frame()["a"].to_list() == [1.234, 2.345]
-    comma = Reading(decimal=",")
+    comma = TextReading(decimal=",")
     assert Tables([Path("t.csv")], comma).frame()["a"].to_list() == [1234.0, 2345.0]
-    assert Tables([Path("t.csv")], Reading(usual=",")).frame()["a"].to_list() == [1234.0, 2345.0]
+    assert Tables([Path("t.csv")], TextReading(usual=",")).frame()["a"].to_list() == [
+        1234.0,
+        2345.0,
+    ]
     assert read_table("t.csv", separator=",").columns == ["a;b"]
     for option, message in (("--sep=;;", "give one character"), ("--decimal=x", "decimal")):
         code, said = printed(capsys, "check", "absent.csv", option)

@@ -9,7 +9,7 @@ from tests.cli.runner import printed
 
 from mercer.cli.files import new_rows
 from mercer.cli.graph_tables import is_gin, is_graph, with_graphs
-from mercer.cli.tables import Reading, Tables, read_table
+from mercer.cli.tables import Tables, TextReading, read_table
 from mercer.cli.terminal import TableError
 from mercer.samples import graph_of_fields
 from mercer.tables import read_columns
@@ -172,7 +172,7 @@ def test_objects_of_json_and_columns_beside_them(tmp_path):
     frame = read_table(path)
     assert frame.columns == ["m", "labels", "graph"]
     assert graphs(path, "m") == [(4, ((0, 1),), None, (3,)), (0, (), None, ())]
-    assert Tables([path], Reading()).frame().equals(frame)
+    assert Tables([path], TextReading()).frame().equals(frame)
 
 
 def test_what_is_no_graph_stays():

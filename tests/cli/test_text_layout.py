@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from tests.cli.runner import printed
 
-from mercer.cli.tables import Reading, Tables
+from mercer.cli.tables import Tables, TextReading
 from mercer.cli.terminal import TableError
 from mercer.cli.text_layout import lines_above, lines_below
 
@@ -33,7 +33,7 @@ BELOW = {
 
 def read(text, tmp_path, rows=None, **options):
     (tmp_path / "t.csv").write_bytes(text.encode())
-    tables = Tables([tmp_path / "t.csv"], Reading(**options))
+    tables = Tables([tmp_path / "t.csv"], TextReading(**options))
     frame = tables.frame() if rows is None else pl.concat(tables.blocks(rows))
     return frame, " ".join(tables.notes)
 

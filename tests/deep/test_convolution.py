@@ -20,7 +20,7 @@ from mercer.deep.convolution_network import (  # noqa: E402
     Window,
     divergence,
 )
-from mercer.deep.propagation import Propagation, kernel_of  # noqa: E402
+from mercer.deep.propagation import LayerPropagation, kernel_of  # noqa: E402
 from mercer.deep.targets import ClassTargets  # noqa: E402
 from mercer.deep.torch_layers import torch_layer  # noqa: E402
 from mercer.gram.on_torch import torch_threads  # noqa: E402
@@ -151,7 +151,7 @@ def test_patches_of_one_pixel_are_samples_of_a_deep_kernel_machine():
     A = np.tril(0.3 * RNG.normal(size=(6, 6))) + np.eye(6)
     L = np.linalg.cholesky(kernel_of(first, Z @ Z.T) + JITTER * np.eye(6))
     H = L @ A
-    flow = Propagation(Z @ Z.T, [H @ H.T], [first, second], JITTER)
+    flow = LayerPropagation(Z @ Z.T, [H @ H.T], [first, second], JITTER)
     T, k = flow.outputs(X @ Z.T, np.square(X).sum(1))
 
     pixel = Window(1, 1)

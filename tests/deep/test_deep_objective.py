@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal
 
 from mercer.deep.ascent import DeepAscent
 from mercer.deep.objective import ExactObjective, InducingObjective
-from mercer.deep.propagation import Propagation, kernel_of
+from mercer.deep.propagation import LayerPropagation, kernel_of
 from mercer.deep.targets import ClassTargets, Factor, NumberTargets
 from mercer.kernels import RBF, ArcCosine, Linear, NormalisedGaussian
 from mercer.solvers import Reason
@@ -182,7 +182,7 @@ def test_propagation_is_the_conditional_mean():
     layer = ArcCosine(1)
     objective = inducing(layer)
     grams = moved(objective)
-    flow = Propagation(objective.G0, grams, [layer] * 3, 1e-2)
+    flow = LayerPropagation(objective.G0, grams, [layer] * 3, 1e-2)
     T, k = flow.outputs(G0[:, :m], G0.diagonal())
     for t in (0, 12, 23):
         c, g, below = G0[t, :m], G0[t, t], G0[:m, :m]

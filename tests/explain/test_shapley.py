@@ -24,7 +24,7 @@ from mercer import (
 from mercer.explain import separated_sum, shapley, shapley_interactions, shapley_values
 from mercer.explain.game import standing
 from mercer.explain.shapley import (
-    Mixed,
+    MixedRows,
     asked_coalitions,
     pairs_of_game,
     permuted,
@@ -42,7 +42,7 @@ NEW, BACK = rng.normal(size=(4, 5)), X[:9]
 
 def by_asking(function, new, background, d, solve=values_of_game):
     """The values of a function of rows, from all coalitions."""
-    mixed = Mixed(new, background, [[j] for j in range(d)])
+    mixed = MixedRows(new, background, [[j] for j in range(d)])
     games = (asked_coalitions(function, mixed, i, len(background)) for i in range(len(new)))
     return np.array([solve(game.mean(axis=0)) for game in games])
 
@@ -123,7 +123,7 @@ def test_permutations_are_exact_where_two_columns_act_together():
     def function(rows):
         return rows[:, 0] * rows[:, 1] + rows[:, 2] ** 2
 
-    mixed = Mixed(new, back, [[j] for j in range(d)])
+    mixed = MixedRows(new, back, [[j] for j in range(d)])
     values, errors = permuted(function, mixed, 0, np.full(6, 1 / 6), np.random.RandomState(0))
     a, b = back[:, 0], back[:, 1]
     x = new[0]
@@ -139,7 +139,7 @@ def test_standard_errors_of_permutations_hold_what_is_exact():
     wide, new = rng.normal(size=(60, d)), rng.normal(size=(3, d))
     model = SVR(C=10, gamma=0.1).fit(wide, wide[:, 0] * wide[:, 1] * wide[:, 2])
     exact = shapley_values(model, new, wide[:8]).values
-    mixed = Mixed(new, wide[:8], [[j] for j in range(d)])
+    mixed = MixedRows(new, wide[:8], [[j] for j in range(d)])
     found = [permuted(model.predict, mixed, i, np.full(8, 1 / 8), np.random.RandomState(i))
              for i in range(3)]  # fmt: skip
     off = np.array(
@@ -192,7 +192,7 @@ def test_columns_that_do_not_matter_and_players_of_several():
     assert both.feature_names == ["both", "rest", "2"]
     assert both.data[0, 0] == (NEW[0, 0], NEW[0, 1])
     assert_allclose(both.values.sum(axis=1), found.values.sum(axis=1))
-    mixed = Mixed(NEW, BACK, [[0, 1], [3, 4], [2]])
+    mixed = MixedRows(NEW, BACK, [[0, 1], [3, 4], [2]])
     game = asked_coalitions(model.predict, mixed, 0, len(BACK)).mean(axis=0)
     assert_allclose(both.values[0], values_of_game(game)[:, 0], atol=1e-12)
 
@@ -214,7 +214,7 @@ def test_tables_of_numbers_and_categories(frame, combine):
     assert found.method == "exact"
     assert found.feature_names == list("abcd")
     assert found.data[:, 2].tolist() == TABLE["c"][:3].tolist()
-    mixed = Mixed(table[:3], table[3:12], [[c] for c in "abcd"])
+    mixed = MixedRows(table[:3], table[3:12], [[c] for c in "abcd"])
     games = [asked_coalitions(model.predict, mixed, i, 9).mean(axis=0) for i in range(3)]
     assert_allclose(found.values, [values_of_game(g)[:, 0] for g in games], atol=1e-12)
 
@@ -225,7 +225,7 @@ def asked(model, function, rows, solve=values_of_game):
     back = model.background_
     encoded, features = model.encode(rows), model.encoder_.features_
     columns = [[j for j, f in enumerate(features) if f.source == c] for (c,) in names]
-    mixed = Mixed(encoded, back, columns)
+    mixed = MixedRows(encoded, back, columns)
     games = [asked_coalitions(function, mixed, i, len(back)) for i in range(len(rows))]
     return np.array([solve(np.tensordot(model.background_weights_, g, 1)) for g in games])
 

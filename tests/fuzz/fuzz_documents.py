@@ -24,7 +24,7 @@ import polars as pl
 from fuzz.driver import fuzz
 from mercer.cli import document_files, documents
 from mercer.cli.document_files import FileCorpus
-from mercer.cli.files import Source
+from mercer.cli.files import ByteSource
 from mercer.cli.terminal import TableError
 from mercer.dedup import CorpusIndex
 from mercer.persistence import ModelFileError
@@ -78,7 +78,9 @@ def damaged(whole: bytes, data: bytes) -> bytes:
 
 def records(path: Path, skip: bool, shard: int) -> list:
     """What a corpus of this file holds; or a TableError."""
-    made = document_files.format_of(Source(path).name, str(path))(Source(path), "text", None, None)
+    made = document_files.format_of(ByteSource(path).name, str(path))(
+        ByteSource(path), "text", None, None
+    )
     with patch.object(documents, "SHARD", shard), patch.object(documents, "ROWS", 5):
         corpus = FileCorpus([made], 0, skip, lambda *_: None)
         found = []

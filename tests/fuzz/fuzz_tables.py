@@ -19,7 +19,7 @@ import polars as pl
 
 from fuzz.driver import fuzz
 from mercer.cli.delimited import encoding_of
-from mercer.cli.tables import Reading, Tables
+from mercer.cli.tables import Tables, TextReading
 from mercer.cli.terminal import TableError
 
 ENCODINGS = ["utf-8", "latin-1", "utf-16", "utf-16-le", "utf-8-sig", "cp1252", "utf-7", "ascii"]
@@ -87,7 +87,7 @@ def one_input(data: bytes) -> str:
             compared = name == "t.csv" and encoding == "utf-8" and b"\\" not in content
             # csv knows no titles above a header, no tables without one, and no backslashes
             plain = {"separator": ",", "skip": 0, "header": True} if compared else {}
-            tables = Tables([path], Reading(encoding, **plain))
+            tables = Tables([path], TextReading(encoding, **plain))
             frame, notes = tables.frame(), tables.notes
         except TableError as error:
             said, frame, notes = str(error), None, []

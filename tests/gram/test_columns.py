@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 import mercer
-from mercer.gram import Columns, gram
+from mercer.gram import PreparedSide, gram
 from mercer.kernels import RBF, Laplacian, Spectrum
 
 rng = np.random.default_rng(0)
@@ -32,7 +32,7 @@ class Watched(RBF):
 )
 def test_the_matrix_is_the_same(kernel):
     kernel = kernel.bind(X)
-    columns = Columns(kernel, X)
+    columns = PreparedSide(kernel, X)
     for new in (NEW, NEW[:1], X):
         K, plain = gram(kernel, new, columns), gram(kernel, new, X)
         assert K.columns is columns

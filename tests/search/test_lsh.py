@@ -197,7 +197,7 @@ def test_rows_that_are_all_equal_and_single_rows():
 
 def test_the_cheapest_reach_the_recall():
     """The least number of tables for each number of hashes, by the formula."""
-    costs = families.Costs(1.0, 50.0, 4.0, 20.0, 10_000)
+    costs = families.QueryCosts(1.0, 50.0, 4.0, 20.0, 10_000)
     near, far = np.array([0.1]), np.linspace(0.3, 1, 500)
     plan = families.cheapest(lambda d: 1 - d, near, far, 0.95, costs, 1000)
     p = 0.9**plan.n_hashes

@@ -14,7 +14,7 @@ from lanes import examples
 from mercer.tables import ReadTable, TableEncoder, column_notices, infer_columns, read_columns
 from mercer.tables.cells import clear_separator
 from mercer.tables.forms import (
-    Numbers,
+    NumberColumn,
     clock_hours,
     clocks,
     dates,
@@ -74,7 +74,7 @@ def test_a_form_of_dates_is_one_row_of_one_table(monkeypatch):
     """As docs/reading_tables.rst says, whose row this is."""
     page = Path(__file__).parents[2] / "docs" / "reading_tables.rst"
     row = re.search(r"^    (Form\(.*\)),$", page.read_text(encoding="utf-8"), re.MULTILINE)[1]
-    form = eval(row, {"Form": dates.Form})
+    form = eval(row, {"Form": dates.DateForm})
     cells = [form.cell.replace("29", str(day)) for day in range(1, 29)]
     table = read_columns(pd.DataFrame({"day": cells}))
     assert infer_columns(table)[0].kind != "date"
@@ -93,7 +93,7 @@ def test_a_form_of_dates_is_one_row_of_one_table(monkeypatch):
 
 def test_levels_with_an_order_are_one_row_of_one_table(monkeypatch):
     grades = dict(zip(["A", "A-", "B+", "B"], range(4)))
-    form = levels.Form(grades.get, "A-", "grades, the best first")
+    form = levels.LevelForm(grades.get, "A-", "grades, the best first")
     table = read_columns(pd.DataFrame({"grade": [*grades] * 9, "size": np.arange(36) % 5}))
     assert not infer_columns(table)[0].order
     monkeypatch.setitem(levels.ORDERED, "grade", form)
@@ -414,7 +414,7 @@ def test_many_texts_are_read_as_each_alone(decimal, shares):
     texts = ["0", "7", "-0", "1,234", "1.234", "0,5", "0.5", "12,345.67", "12.345,67", "1,234,567",
              "1.234.567", "0123", "-1,234.5", "1,23", "12.", ".5", "5%", "$3.50", "(4)", "4-", "",
              "1\n2", "9" * 61, "<5", "5-6", "+4912345678", "1e3", "3 kg", " 8 "]  # fmt: skip
-    form = Numbers(decimal, shares=shares)
+    form = NumberColumn(decimal, shares=shares)
     alone = {text: cell.number for text in texts if (cell := form.cell(text)) is not None}
     assert form.read(texts) == alone
     assert form.read(text for text in texts if "\n" not in text) == alone

@@ -16,7 +16,7 @@ from mercer.tables.encoding import TableEncoder
 from mercer.tables.forms import (
     COMMA_NUMBER,
     POINT_NUMBER,
-    Numbers,
+    NumberColumn,
     decimal_of,
     order_of,
     signs_of,
@@ -95,7 +95,7 @@ def test_what_a_column_of_texts_taught_is_the_rule_for_new_rows():
     labels = [f.label + " " + f.kind for f in encoder.features_]
     new = pd.DataFrame({"price": ["1.000", "2,000"], "day": ["1.2.2024", "2.1.2024"]})
     M = encoder.transform(new).numbers
-    prices = as_numbers(table["price"].to_numpy(), Numbers(","))
+    prices = as_numbers(table["price"].to_numpy(), NumberColumn(","))
     mean, spread = prices.mean(), prices.std()
     np.testing.assert_allclose(
         M[:, labels.index("price scaled")], (np.array([1000, 2]) - mean) / spread, rtol=1e-5

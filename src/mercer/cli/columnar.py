@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, ClassVar
 import numpy as np
 import polars as pl
 
-from mercer.cli.files import Source
+from mercer.cli.files import ByteSource
 from mercer.cli.formats import Whole, blamed, unfolded
 
 PARQUET, ARROW = b"PAR1", b"ARROW1"  # begin and end a file
@@ -82,7 +82,7 @@ class ArrowFile(Columnar):
         return read(io.BytesIO(content), use_pyarrow=False)
 
 
-def check_headers(source: Source, kind: str) -> None:
+def check_headers(source: ByteSource, kind: str) -> None:
     """A TableError if the headers of a plain file cannot be."""
     with blamed(source, kind), source.path.open("rb") as file:
         CHECKS[kind](file)
@@ -291,7 +291,7 @@ def _messages_of_file(file: BinaryIO, end: int) -> Iterator[int]:
     length, magic = struct.unpack("<i6s", _bytes_at(file, max(end, 0), len(ARROW) + 4))
     if magic != ARROW or not 0 < length <= end:
         raise ValueError("its end is damaged or missing")
-    footer = Table.first(_bytes_at(file, end - length, length))
+    footer = FlatTable.first(_bytes_at(file, end - length, length))
     for field in (DICTIONARIES, BATCHES):
         for at, head, _, body in footer.structs(field, RECORD_BLOCK).tolist():
             if min(at, head, body) < 0 or at + head + body > end - length:
@@ -306,7 +306,7 @@ def _messages_of_stream(file: BinaryIO, end: int) -> Iterator[int]:
     while at < end and (length := _head(file, at)[1]):
         yield at
         start, _ = _head(file, at)
-        at = start + length + Table.first(_bytes_at(file, start, length)).number(BODY)
+        at = start + length + FlatTable.first(_bytes_at(file, start, length)).number(BODY)
 
 
 def _head(file: BinaryIO, at: int) -> tuple[int, int]:
@@ -323,7 +323,7 @@ def _head(file: BinaryIO, at: int) -> tuple[int, int]:
 def _check_message(file: BinaryIO, at: int, end: int) -> None:
     """Look at the nodes and buffers of a batch of rows, or of a dictionary."""
     start, length = _head(file, at)
-    message = Table.first(_bytes_at(file, start, length))
+    message = FlatTable.first(_bytes_at(file, start, length))
     kind, body = message.number(HEADER_KIND, "<B"), message.number(BODY)
     start += length
     if not 0 <= body <= end - start:
@@ -352,7 +352,7 @@ def _check_message(file: BinaryIO, at: int, end: int) -> None:
 CHECKS: dict[str, Callable[[BinaryIO], None]] = {"Parquet": check_parquet, "Arrow": check_arrow}
 
 
-class Table:
+class FlatTable:
     """A table of flatbuffers: its fields are found by a list of offsets, its vtable."""
 
     def __init__(self, content: bytes, at: int):
@@ -362,7 +362,7 @@ class Table:
             raise ValueError("a header is damaged")
 
     @classmethod
-    def first(cls, content: bytes) -> Table:
+    def first(cls, content: bytes) -> FlatTable:
         """The table that the bytes hold."""
         return cls(content, struct.unpack_from("<I", content)[0])
 
@@ -373,8 +373,8 @@ class Table:
         place = self._place(field)
         return 0 if place is None else self._read(form, place)
 
-    def table(self, field: int) -> Table:
-        return Table(self.content, self._target(field))
+    def table(self, field: int) -> FlatTable:
+        return FlatTable(self.content, self._target(field))
 
     def structs(self, field: int, dtype: np.dtype) -> np.ndarray:
         """A vector of structs."""

@@ -21,7 +21,7 @@ from mercer.cli.documents import Format, Parquet
 from mercer.cli.files import zstd_open
 from mercer.cli.search_options import DedupOptions
 from mercer.cli.terminal import OptionError, TableError
-from mercer.dedup import Bands, Result, put_in_place
+from mercer.dedup import Bands, Decisions, put_in_place
 
 SHOWN, OF_EACH = 40, 5  # clusters of the report, and documents of each that are shown
 
@@ -72,7 +72,7 @@ class Job:
     """What is done with the verdicts."""
 
     def __init__(
-        self, options: DedupOptions, corpus: FileCorpus, places: list[list[Any]], result: Result,
+        self, options: DedupOptions, corpus: FileCorpus, places: list[list[Any]], result: Decisions,
         bands: Bands,
     ):  # fmt: skip
         self.options, self.corpus, self.places, self.result = options, corpus, places, result
@@ -225,7 +225,7 @@ class Job:
         ]  # fmt: skip
         return page(said, clusters, self.bands, self.options.threshold)
 
-    def _shown(self, rows: set[int]) -> dict[int, Shown]:
+    def _shown(self, rows: set[int]) -> dict[int, ShownDocument]:
         """Some documents, with their places."""
         ordered, place = np.array(sorted(rows), np.int64), self._numbers()
         shown = {}
@@ -239,7 +239,7 @@ class Job:
                 for k in mine[(mine >= row) & (mine < row + len(good))].tolist():
                     text, _ = self.corpus.formats[file].document(records[good[k - row]])
                     label, number = place(k)
-                    shown[k] = Shown(f"{label}, {unit} {number}", text)
+                    shown[k] = ShownDocument(f"{label}, {unit} {number}", text)
                 row += len(good)
         return shown
 
@@ -253,7 +253,7 @@ white-space:pre-wrap}small{color:#555}del{background:#ffd9d4;text-decoration:non
 ins{background:#d4f0d4;text-decoration:none}h2{margin-top:2em}"""
 
 
-class Shown(NamedTuple):
+class ShownDocument(NamedTuple):
     """A document of the report."""
 
     place: str  # "part-1.jsonl, line 3"
@@ -263,9 +263,9 @@ class Shown(NamedTuple):
 class Cluster(NamedTuple):
     """A kept document, and some of those removed for it."""
 
-    kept: Shown
+    kept: ShownDocument
     size: int  # of all that go
-    removed: list[tuple[Shown, float]]
+    removed: list[tuple[ShownDocument, float]]
 
 
 def page(facts: dict[str, str], clusters: Iterable[Cluster], bands: Bands, threshold: float) -> str:
@@ -294,7 +294,7 @@ def _cluster(cluster: Cluster) -> str:
     return f"<h3>{_safe(kept.place)}: {size:,} removed</h3>{pairs}{rest}"
 
 
-def _pair(kept: Shown, removed: Shown, similarity: float) -> str:
+def _pair(kept: ShownDocument, removed: ShownDocument, similarity: float) -> str:
     a, b = kept.text.split()[:WORDS], removed.text.split()[:WORDS]
     blank = " "
     if max(len(a), len(b)) == 1:  # molecules and sequences: by their characters

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import numpy as np
 import polars as pl
 
-from mercer.cli.files import Source
+from mercer.cli.files import ByteSource
 from mercer.cli.terminal import OptionError, TableError, counted
 from mercer.cli.text_layout import (
     MOST_BELOW,
@@ -69,7 +69,7 @@ class DelimitedText:
 
     def __init__(
         self,
-        source: Source,
+        source: ByteSource,
         usual: str | None,
         encoding: str,
         separator: str | None = None,

@@ -17,11 +17,11 @@ import numpy as np
 
 from mercer.cli.documents import (
     Delimited,
+    DocumentJsonLines,
+    DocumentLines,
     Fasta,
     Fastq,
     Format,
-    JsonLines,
-    Lines,
     Parquet,
     RecordError,
 )
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 SAMPLED, FEW_FILES = 1000, 5  # records of each file, and files, that tell what the others are
 FORMATS: dict[str, type[Format]] = {
-    ".jsonl": JsonLines, ".ndjson": JsonLines, ".txt": Lines, ".csv": Delimited,
-    ".tsv": Delimited, ".parquet": Parquet, ".pq": Parquet,
+    ".jsonl": DocumentJsonLines, ".ndjson": DocumentJsonLines, ".txt": DocumentLines,
+    ".csv": Delimited, ".tsv": Delimited, ".parquet": Parquet, ".pq": Parquet,
     **dict.fromkeys(FASTA, Fasta), **dict.fromkeys(FASTQ, Fastq),
 }  # fmt: skip
 

@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from mercer.cli.columnar import check_headers
-from mercer.cli.files import Source
+from mercer.cli.files import ByteSource
 from mercer.cli.formats import blamed
 from mercer.cli.sequence_files import LETTERS, SHOWN
 from mercer.cli.terminal import TableError, no_column
@@ -56,7 +56,7 @@ class Format(ABC):
     of = ""  # "molecule" or "sequence", where the documents are no texts
     notice = ""  # a note for the user about the documents
 
-    def __init__(self, source: Source, column: str, keep: str | None, separator: str | None):
+    def __init__(self, source: ByteSource, column: str, keep: str | None, separator: str | None):
         self.source, self.column, self.keep = source, column, keep
         self.separator = separator
 
@@ -110,7 +110,7 @@ class Format(ABC):
         return shard
 
 
-class Lines(Format):
+class DocumentLines(Format):
     """Plain text, a document in each line."""
 
     unit = "line"
@@ -163,7 +163,7 @@ class Lines(Format):
         return iter(file)
 
 
-class JsonLines(Lines):
+class DocumentJsonLines(DocumentLines):
     """One JSON object in each line. Columns inside of objects are named ``user.text``."""
 
     skips_blank = True
@@ -181,7 +181,7 @@ class JsonLines(Lines):
         return text, None if self.keep is None else _inside(found, self.keep)
 
 
-class Delimited(Lines):
+class Delimited(DocumentLines):
     """Rows of fields, the first of which is the header."""
 
     unit = "row"
@@ -262,7 +262,7 @@ class Delimited(Lines):
             yield b"".join(lines)
 
 
-class Fasta(Lines):
+class Fasta(DocumentLines):
     """Sequences, each below a line that begins with ``>``."""
 
     unit = "record"
@@ -329,7 +329,7 @@ class Fastq(Fasta):
 class Parquet(Format):
     """Rows of a Parquet file."""
 
-    def __init__(self, source: Source, column: str, keep: str | None, separator: str | None):
+    def __init__(self, source: ByteSource, column: str, keep: str | None, separator: str | None):
         super().__init__(source, column, keep, separator)
         if not source.plain:
             raise TableError(f"{source.label}: give Parquet as a file that is not compressed.")

@@ -41,27 +41,27 @@ MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"\x28\xb5\x2f\
 PATTERN = set("*?[")
 
 
-def find_sources(given: Sequence[Path]) -> list[Source]:
+def find_sources(given: Sequence[Path]) -> list[ByteSource]:
     """The files that names and patterns such as ``part-*.csv`` mean, by the order of names.
 
     A folder means the graphs in it, and in its folders.
     """
-    found: list[Source] = []
+    found: list[ByteSource] = []
     for path in given:
         if path != STDIN and os.path.isdir(path):
             found += _graphs_within(path)
             continue
         if path == STDIN or not PATTERN & set(str(path)) or os.path.exists(path):
-            found.append(Source(path))
+            found.append(ByteSource(path))
             continue
         names = sorted(glob.glob(str(path)))
         if not names:
             raise TableError(f"There is no file {path}: no name matches the pattern.")
-        found += [Source(Path(name)) for name in names]
+        found += [ByteSource(Path(name)) for name in names]
     return found
 
 
-def _graphs_within(folder: Path) -> list[Source]:
+def _graphs_within(folder: Path) -> list[ByteSource]:
     """The files of GraphML in a folder, or in the folders in it, whose names they have then."""
     inside = sorted(
         path for path in folder.rglob("[!.]*")
@@ -73,7 +73,7 @@ def _graphs_within(folder: Path) -> list[Source]:
             "a file, or such a folder."
         )
     named = any(path.parent != folder for path in inside)
-    return [Source(path, path.parent.relative_to(folder).as_posix() if named else "")
+    return [ByteSource(path, path.parent.relative_to(folder).as_posix() if named else "")
             for path in inside]  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def new_rows(table: Path) -> str:
     return f"NEW{''.join(table.suffixes[-2 if packed else -1 :]) or '.csv'}"
 
 
-class Source:
+class ByteSource:
     """A file with bytes, uncompressed on the way; ``-`` is standard input, which is read at once.
 
     ``label`` is what messages call it, and ``name`` tells the format: it is the name without the
@@ -207,7 +207,7 @@ class Source:
 class _Blaming(io.RawIOBase):
     """A stream whose errors name the file."""
 
-    def __init__(self, source: Source, stream: Any):
+    def __init__(self, source: ByteSource, stream: Any):
         self.source, self.stream = source, stream
 
     def readable(self) -> bool:

@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 
 from mercer.cli.delimited import encoding_of
-from mercer.cli.files import Source
+from mercer.cli.files import ByteSource
 from mercer.cli.terminal import TableError, counted
 from mercer.cli.text_layout import (
     MOST_ABOVE,
@@ -60,7 +60,7 @@ class Typed(ABC):
     texts = False
     gaps = False  # whether a row may lack columns that others have
 
-    def __init__(self, source: Source):
+    def __init__(self, source: ByteSource):
         self.source = source
         self.notes: list[str] = []
         self.unnamed: list[str] = []  # columns that had no name in the file
@@ -75,7 +75,7 @@ class Typed(ABC):
 class Lines(Typed):
     """Abstract: a text that is read line by line."""
 
-    def __init__(self, source: Source, encoding: str):
+    def __init__(self, source: ByteSource, encoding: str):
         super().__init__(source)
         self.encoding = encoding
 
@@ -165,7 +165,7 @@ class ExcelFile(Whole):
 
     kind = "Excel"
 
-    def __init__(self, source: Source, skip: int | None = None, sheet: str | None = None):
+    def __init__(self, source: ByteSource, skip: int | None = None, sheet: str | None = None):
         super().__init__(source)
         self.skip, self.sheet = skip, sheet
 
@@ -436,7 +436,7 @@ def unfolded(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 @contextmanager
-def blamed(source: Source, kind: str) -> Iterator[None]:
+def blamed(source: ByteSource, kind: str) -> Iterator[None]:
     """Errors of a library that reads a damaged file are a TableError, and so are its panics."""
     try:
         with quiet():

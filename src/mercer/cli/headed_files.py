@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mercer.cli.files import Source
+from mercer.cli.files import ByteSource
 from mercer.cli.formats import Lines
 from mercer.cli.terminal import TableError
 from mercer.tables import spelled_number
@@ -152,7 +152,7 @@ class ArffFile(Headed):
 
     ending, comment = ".arff", "%"
 
-    def __init__(self, source: Source, encoding: str):
+    def __init__(self, source: ByteSource, encoding: str):
         super().__init__(source, encoding)
         #: name -> "numeric", "string", "date" and its form, or the levels
         self.types: dict[str, str | list[str]] = {}

@@ -20,7 +20,7 @@ from mercer.cli.terminal import OptionError, TableError, of_option, refuse
 from mercer.spoken import memory_size
 
 if TYPE_CHECKING:
-    from mercer.cli.tables import Reading
+    from mercer.cli.tables import TextReading
 
 MOST_SKIPPED = 1_000_000  # lines above a header
 WRITERS = {".csv": ",", ".tsv": "\t", ".parquet": None}  # files of rows, and their separators
@@ -103,9 +103,9 @@ class ReadingOptions:
     missing: Names = ()
     keep_variants: Flag = False
 
-    def reading(self) -> Reading:
+    def reading(self) -> TextReading:
         """How tables are read, checked before they are."""
-        from mercer.cli.tables import Reading
+        from mercer.cli.tables import TextReading
 
         sep = self.sep
         separator = None if sep is None else SEPARATORS.get(sep, sep)
@@ -123,7 +123,7 @@ class ReadingOptions:
             raise OptionError(
                 f"--skip-rows {self.skip_rows}: give a number, at most {MOST_SKIPPED:,}."
             )
-        return Reading(
+        return TextReading(
             self.encoding, separator, self.decimal or "", skip=self.skip_rows, header=self.header,
             sheet=self.sheet, dates=DATES.get(self.dates or "", ""),
             missing=self.missing, variants=self.keep_variants,

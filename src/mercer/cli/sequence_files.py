@@ -19,7 +19,7 @@ from typing import Any
 
 import polars as pl
 
-from mercer.cli.files import Source
+from mercer.cli.files import ByteSource
 from mercer.cli.formats import Lines
 from mercer.cli.terminal import TableError
 
@@ -35,7 +35,7 @@ class SequenceFile(Lines):
 
     gaps = True  # not all records have a description
 
-    def __init__(self, source: Source, encoding: str):
+    def __init__(self, source: ByteSource, encoding: str):
         super().__init__(source, encoding)
         self.kinds = {"id": "identifier", "sequence": "sequence"}
         self.of_class = ""  # of all records, where each file is a class
@@ -107,7 +107,7 @@ class VariantFile(Lines):
     Rows whose ALT is a point have no variant, and are left out.
     """
 
-    def __init__(self, source: Source, encoding: str):
+    def __init__(self, source: ByteSource, encoding: str):
         super().__init__(source, encoding)
         self.lines: list[int] = []  # of the rows that were read, counted from 1
 

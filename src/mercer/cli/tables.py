@@ -17,7 +17,7 @@ import polars as pl
 
 from mercer.cli.columnar import ArrowFile, ParquetFile
 from mercer.cli.delimited import DelimitedText
-from mercer.cli.files import STDIN, Source, find_sources
+from mercer.cli.files import STDIN, ByteSource, find_sources
 from mercer.cli.formats import ExcelFile, Lines, SvmlightFile, Typed
 from mercer.cli.graph_tables import GinFile, GraphmlFile, is_gin, is_graph, with_graphs
 from mercer.cli.headed_files import ArffFile, TimeSeriesFile
@@ -48,7 +48,7 @@ BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"{": ".jsonl", b"[": ".
 
 
 @dataclass(frozen=True)
-class Reading:
+class TextReading:
     """How texts are read: the options ``--encoding``, ``--sep``, ``--decimal``, ``--skip-rows``.
 
     ``usual`` is the decimal sign of the training table, where a new table does not tell its own.
@@ -65,7 +65,7 @@ class Reading:
     missing: tuple[str, ...] = ()  # texts that mean a missing value
     variants: bool = False  # classes that differ by case or blanks alone are different
 
-    def after(self, columns: Iterable[Column]) -> Reading:
+    def after(self, columns: Iterable[Column]) -> TextReading:
         """The same for a new table, where these are the columns of the training table."""
         return replace(self, usual=next((c.decimal for c in columns if c.decimal), ""))
 
@@ -77,7 +77,7 @@ def read_table(path: str | Path, encoding: str = "utf-8", separator: str | None 
     separator is that of a text, in place of the one that its first rows show. It is a TableError if
     there is no such file, or if it is empty, unreadable, ragged or wrongly encoded.
     """
-    return Tables([Path(path)], Reading(encoding, separator)).frame()
+    return Tables([Path(path)], TextReading(encoding, separator)).frame()
 
 
 class Tables:
@@ -86,8 +86,8 @@ class Tables:
     ``given`` are names and patterns; ``-`` is standard input.
     """
 
-    def __init__(self, given: Sequence[Path], reading: Reading | None = None):
-        self.reading = reading or Reading()
+    def __init__(self, given: Sequence[Path], reading: TextReading | None = None):
+        self.reading = reading or TextReading()
         sources = find_sources(given)
         #: the files that are read, and what messages call the table
         self.paths = [source.path for source in sources if source.path != STDIN]
@@ -307,7 +307,7 @@ class _Pass:
             raise TableError(f"{tables.label} has no column that can be read: {tables.notes[-1]}")
 
 
-def _part(source: Source, reading: Reading) -> DelimitedText | Typed:
+def _part(source: ByteSource, reading: TextReading) -> DelimitedText | Typed:
     """One file, by the end of its name or, in a pipe, by the beginning of its content."""
     suffix = Path(source.name).suffix.lower()
     if source.path == STDIN:

@@ -16,7 +16,7 @@ from mercer.cli.options import WRITERS, check_paths
 from mercer.cli.predict import kept_columns, write_frames
 from mercer.cli.search_options import VariantOptions
 from mercer.cli.sequence_files import VariantFile
-from mercer.cli.tables import Reading, Tables
+from mercer.cli.tables import Tables, TextReading
 from mercer.cli.terminal import OptionError, TableError, Terminal, counted, line, no_column, refuse
 from mercer.persistence import ModelFileError, load, written_whole
 from mercer.spoken import a_type, first_of
@@ -152,7 +152,7 @@ def _names(frame: pl.DataFrame, column: str) -> list[str]:
 
 
 def _changes(
-    options: VariantOptions, reading: Reading, names: Sequence[str], texts: Sequence[str]
+    options: VariantOptions, reading: TextReading, names: Sequence[str], texts: Sequence[str]
 ) -> list[tuple[int, int, str, str]]:
     """The variants of a file, as `mercer.explain.variants` reads them; wrong ones are refused."""
     assert options.variants is not None

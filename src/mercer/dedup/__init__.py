@@ -19,7 +19,7 @@ __all__ = [
 
 # what other rooms use, and no user needs
 from mercer.dedup.signing import Shingles, Signer, Signs, choose_bands
-from mercer.dedup.stages import Part, Result, Stages
+from mercer.dedup.stages import Decisions, Part, Stages
 from mercer.dedup.walk import Rules
 from mercer.dedup.work_folder import (
     forget_placed,

@@ -21,10 +21,10 @@ from mercer.dedup.segments import (
     BITS,
     FORMAT,
     HEADER_SIZE,
-    Found,
     Met,
     Segment,
     Signatures,
+    SimilarPairs,
     damaged,
     meet,
     refuse_newer,
@@ -282,7 +282,7 @@ class CorpusIndex:
             pairs[name] = column
         return pairs
 
-    def found(self, signs: Signs, texts: list[str], threshold: float, most: int) -> Found:
+    def found(self, signs: Signs, texts: list[str], threshold: float, most: int) -> SimilarPairs:
         """The same for texts that were signed."""
         met = self.meet(signs.keys, np.flatnonzero(signs.counts > 0), most)
         sets = self.shingles.sets([texts[i] for i in met.documents.tolist()])
@@ -297,7 +297,9 @@ class CorpusIndex:
         """
         return meet(self._opened(segments), keys, good, most)
 
-    def similar(self, met: Met, values: np.ndarray, starts: np.ndarray, threshold: float) -> Found:
+    def similar(
+        self, met: Met, values: np.ndarray, starts: np.ndarray, threshold: float
+    ) -> SimilarPairs:
         """Those of them that are similar enough; the shingles are those of ``met.documents``."""
         return similar(met, values, starts, self.signatures, threshold)
 

@@ -215,7 +215,7 @@ class Met(NamedTuple):
     full: int  # keys that more rows share than are compared
 
 
-class Found(NamedTuple):
+class SimilarPairs(NamedTuple):
     """Pairs of new documents and rows of an index that are similar, by document, then by row."""
 
     documents: np.ndarray
@@ -278,7 +278,7 @@ def _meet(
 def similar(
     met: Met, values: np.ndarray, starts: np.ndarray, signatures: Signatures | None,
     threshold: float,
-) -> Found:  # fmt: skip
+) -> SimilarPairs:  # fmt: skip
     """The pairs of at least this similarity: exactly, or as signatures estimate it.
 
     ``values`` and ``starts`` are the shingles of ``met.documents``.
@@ -297,7 +297,7 @@ def similar(
     documents, rows, J = map(np.concatenate, zip(*found))
     order = np.lexsort((rows, documents))
     compared = sum(len(part[3]) for part in met.parts)
-    return Found(documents[order], rows[order], J[order], compared, met.full)
+    return SimilarPairs(documents[order], rows[order], J[order], compared, met.full)
 
 
 def _exact(

@@ -25,7 +25,7 @@ from mercer.samples import (
     is_number,
     read,
 )
-from mercer.search import Costs, MinHash, cheapest, s_curve
+from mercer.search import MinHash, QueryCosts, cheapest, s_curve
 from mercer.threads import ordered_map
 
 
@@ -197,7 +197,7 @@ def choose_bands(threshold: float, recall: float) -> Bands:
     >>> choose_bands(0.8, 0.99)
     Bands(n_hashes=6, n_bands=16)
     """
-    costs = Costs(HASH, KEY, 0.0, PAIR, ROWS)
+    costs = QueryCosts(HASH, KEY, 0.0, PAIR, ROWS)
     found = cheapest(
         lambda distance: 1 - distance, np.array([1 - threshold]), 1 - BACKGROUND, recall, costs,
         MOST_BANDS,

@@ -30,10 +30,10 @@ import numpy as np
 from mercer.dedup.corpus_index import CorpusIndex
 from mercer.dedup.signing import Signer, Signs
 from mercer.dedup.walk import (
-    Candidates,
     Members,
     Rules,
-    Sets,
+    ShingleSets,
+    WalkCandidates,
     candidates,
     equal_documents,
     joined,
@@ -81,7 +81,7 @@ PIECE = 2**24  # keys that are sorted at a time
 TOP = np.uint64(44)  # bits below those that choose the piece of a key
 
 
-class Result(NamedTuple):
+class Decisions(NamedTuple):
     """What was decided on all documents of all files, those of the earlier corpus first."""
 
     partners: np.ndarray  # (n,), int64; -1 for what does not go for one of them
@@ -139,7 +139,7 @@ class Stages(StagedTasks):
             self.index.folder = self.index.folder.absolute()
         self.n_bands = signer.bands.n_bands
 
-    def run(self, mapped: Mapped | None = None) -> Result | None:
+    def run(self, mapped: Mapped | None = None) -> Decisions | None:
         """Do the remaining tasks; None for a process other than the first, when its part is done.
 
         The first process does the tasks that are single, and returns the result. ``mapped`` runs
@@ -160,7 +160,7 @@ class Stages(StagedTasks):
         self.perform_one("verdicts")
         facts, known = self.work.read("verdicts"), self.work.read("equals")
         told = facts["told"].tolist()
-        return Result(
+        return Decisions(
             facts["partners"], facts["similarities"], facts["earlier"], self.work.file_starts,
             int(known["empty"]), told[0], told[1],
         )  # fmt: skip
@@ -313,7 +313,7 @@ class Stages(StagedTasks):
                 self._open &= self._earlier_of_all()[0] < 0
         return self._open
 
-    def _members(self) -> Candidates:
+    def _members(self) -> WalkCandidates:
         tasks = [divmod(k, self._pieces()) for k in range(self.n_bands * self._pieces())]
         loaded = [self.work.read("buckets", *task) for task in tasks]
         members = joined([Members(f["rows"], f["buckets"], int(f["count"])) for f in loaded])
@@ -357,7 +357,7 @@ class Stages(StagedTasks):
             told=told + np.array([found.compared, found.full]),
         )  # fmt: skip
 
-    def _in_order(self, chosen: Candidates) -> Sets:
+    def _in_order(self, chosen: WalkCandidates) -> ShingleSets:
         """The shingles of all candidates; they stay in a file, which the system reads as needed."""
         whole, lengths = self.work.folder / "shingles.bin", []
         with written_whole(whole) as file:
@@ -374,4 +374,4 @@ class Stages(StagedTasks):
         values = np.zeros(0, np.uint64)
         if ends[-1]:
             values = np.asarray(np.memmap(whole, np.uint64, "r"))
-        return Sets(values, ends[place], ends[place + 1])
+        return ShingleSets(values, ends[place], ends[place + 1])

@@ -77,7 +77,7 @@ def by_row(members: Members, order: np.ndarray, n: int) -> tuple[np.ndarray, np.
     return table.indptr.astype(np.int64), table.indices.astype(np.int64)
 
 
-class Sets(NamedTuple):
+class ShingleSets(NamedTuple):
     """The shingles of documents: those of document d are values[begins[d] : ends[d]]."""
 
     values: np.ndarray
@@ -144,7 +144,7 @@ def equal_documents(signs: Signs, rank: np.ndarray) -> np.ndarray:
     return first
 
 
-class Candidates(NamedTuple):
+class WalkCandidates(NamedTuple):
     """The documents that are compared with others, the most preferred first."""
 
     rows: np.ndarray
@@ -154,7 +154,7 @@ class Candidates(NamedTuple):
     fixed: int
 
 
-def candidates(members: Members, rank: np.ndarray, fixed: int, rules: Rules) -> Candidates:
+def candidates(members: Members, rank: np.ndarray, fixed: int, rules: Rules) -> WalkCandidates:
     """The documents in buckets in which one can remove another."""
     new = members.rows >= fixed
     useful = np.bincount(members.buckets[new], minlength=members.count)  # that may be removed
@@ -171,10 +171,10 @@ def candidates(members: Members, rank: np.ndarray, fixed: int, rules: Rules) -> 
     rows = np.flatnonzero(found)
     rows = rows[np.argsort(rank[rows])]
     places, buckets = by_row(members, rows, len(rank))
-    return Candidates(rows, places, buckets, members.count, int((rows < fixed).sum()))
+    return WalkCandidates(rows, places, buckets, members.count, int((rows < fixed).sum()))
 
 
-def walk(chosen: Candidates, sets: Sets, rules: Rules, n: int) -> Verdicts:
+def walk(chosen: WalkCandidates, sets: ShingleSets, rules: Rules, n: int) -> Verdicts:
     """Decide on the candidates, whose sets are given in their order; all others are kept."""
     found, similar = np.empty(len(chosen.rows), np.int64), np.empty(len(chosen.rows))
     compared, full = _native.walk_documents(
@@ -216,5 +216,5 @@ def decide(
     rows = np.flatnonzero(alone if open_ is None else alone & open_)
     chosen = candidates(meeting(signs.keys, rows, n), rank, fixed, rules)
     shingles, starts = sets(chosen.rows)
-    verdicts = walk(chosen, Sets(shingles, starts[:-1], starts[1:]), rules, n)
+    verdicts = walk(chosen, ShingleSets(shingles, starts[:-1], starts[1:]), rules, n)
     return with_equals(verdicts, first, fixed, rules)

@@ -173,8 +173,8 @@ def _inverse(L: Tensor) -> Tensor:
 
 
 __all__ = [
-    "ConvolutionNetwork", "LinAlgError", "Training", "begin", "on_device", "outputs", "restored",
-    "torch_threads",
+    "ConvolutionNetwork", "ConvolutionTraining", "LinAlgError", "begin", "on_device", "outputs",
+    "restored", "torch_threads",
 ]  # fmt: skip
 
 
@@ -318,7 +318,7 @@ def outputs(
 
 
 @dataclass(frozen=True)
-class Training:
+class ConvolutionTraining:
     """Adam on the bound of log P(y), by batches, with a rate that rises and then falls to 0.
 
     Parameters

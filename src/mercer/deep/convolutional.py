@@ -253,7 +253,7 @@ class ConvolutionalDeepKernelMachine(Classifier, BaseEstimator, GaussianOutputs)
             images[rng.permutation(len(images))[: self.batch_size]], len(classes), self._counts(),
             self._windows(), self._layers(), float(self.jitter), rng,
         )  # fmt: skip
-        training = torch_side.Training(
+        training = torch_side.ConvolutionTraining(
             self.epochs, self.batch_size, float(self.learning_rate),
             self._for_each_layer("dof", self.dof), self.divergence == "taylor", self.wishart_dof,
         )  # fmt: skip

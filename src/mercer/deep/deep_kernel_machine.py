@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from mercer.deep.ascent import DeepAscent, DeepState
 from mercer.deep.objective import DeepObjective, ExactObjective, InducingObjective
-from mercer.deep.propagation import CANDIDATES, Propagation, pivots
+from mercer.deep.propagation import CANDIDATES, LayerPropagation, pivots
 from mercer.deep.targets import Targets
 from mercer.estimator import estimator
 from mercer.kernels import RBF, Layer
@@ -61,7 +61,7 @@ ROWS = 2048  # samples that go through the layers at a time
 INDEFINITE = 1e-6  # part of the largest eigenvalue, below which a negative one is rounding
 
 
-class Samples(NamedTuple):
+class FitProducts(NamedTuple):
     """The inner products that a fit reads, in units of ``scale_``.
 
     Attributes
@@ -198,7 +198,7 @@ class DeepKernelMachine(KernelLearner):
         self.n_iter_ = len(state.path) - 1
         self.grams_ = np.array([objective.G0, *state.grams])
 
-    def _samples(self, training: Training, first: Layer) -> Samples:
+    def _samples(self, training: Training, first: Layer) -> FitProducts:
         """G_0, scaled so that k(x, x) is 1 on average, and the rest where points are induced."""
         X, limits = training.X, LIMITS["deep kernel machine"]
         n = X.shape[0]
@@ -211,13 +211,13 @@ class DeepKernelMachine(KernelLearner):
             K = self.make_gram(X, matrices=matrices)
             if K.fits(matrices):
                 self.solver_, self.inducing_ = "exact", np.arange(n)
-                return Samples(self._checked(self._scaled(K.dense(), K.diag())))
+                return FitProducts(self._checked(self._scaled(K.dense(), K.diag())))
             if self.n_inducing is not None:
                 K.refuse(matrices, "an exact deep kernel machine", ", or n_inducing")
             K.concede(matrices, "an exact deep kernel machine", f"n_inducing={limits.rank}")
         return self._induced(X, first, self._affordable(n))
 
-    def _induced(self, X: np.ndarray, first: Layer, count: int) -> Samples:
+    def _induced(self, X: np.ndarray, first: Layer, count: int) -> FitProducts:
         n = X.shape[0]
         K = self.gram_between(X)
         self.gram_, self.solver_ = K.describe(), "inducing"
@@ -227,7 +227,7 @@ class DeepKernelMachine(KernelLearner):
         self.inducing_ = drawn[pivots(self._dense(X[drawn], X[drawn]) / self.scale_, first, count)]
         Z = X[self.inducing_]
         G0 = self._checked(self._dense(Z, Z) / self.scale_)
-        return Samples(G0, self._dense(X, Z) / self.scale_, g0)
+        return FitProducts(G0, self._dense(X, Z) / self.scale_, g0)
 
     def _dense(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
         return np.asarray(self.gram_between(X, Z).dense(), dtype=np.float64)
@@ -280,7 +280,7 @@ class DeepKernelMachine(KernelLearner):
         K = self.gram_with_support(X)
         G0, *grams = self.grams_
         unit = self.scale_ / self.input_scale_
-        flow = Propagation(G0, grams, self._layers(), float(self.jitter))
+        flow = LayerPropagation(G0, grams, self._layers(), float(self.jitter))
         means = np.empty((X.shape[0], self.coef_.shape[1]))
         variances = np.empty(X.shape[0])
         for start in range(0, X.shape[0], ROWS):

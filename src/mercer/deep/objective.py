@@ -20,7 +20,7 @@ import numpy as np
 from mercer.deep.propagation import (
     Conditional,
     Contribution,
-    Propagation,
+    LayerPropagation,
     PullBack,
     kernel_of,
     pull_back,
@@ -216,10 +216,10 @@ class InducingObjective(DeepObjective):
             self.C0, self.g0, self.rows, self.n_jobs, self.scale * scale,
         )  # fmt: skip
 
-    def _flow(self, grams: list[np.ndarray]) -> Propagation:
-        return Propagation(self.G0, grams, self.layers, self.jitter)
+    def _flow(self, grams: list[np.ndarray]) -> LayerPropagation:
+        return LayerPropagation(self.G0, grams, self.layers, self.jitter)
 
-    def _factor(self, flow: Propagation) -> Factor:
+    def _factor(self, flow: LayerPropagation) -> Factor:
         m = len(self.G0)
         T, P, gap = np.empty((len(self.C0), m)), np.zeros((m, m)), 0.0
 

@@ -98,7 +98,7 @@ class Conditional(NamedTuple):
         return C, np.maximum(np.einsum("ij,ij->i", self.W, C) + self.r, 0)
 
 
-class Propagation:
+class LayerPropagation:
     """The maps of all layers for Gram matrices G_0, G_1 ... G_L of the inducing points.
 
     Parameters
@@ -168,7 +168,7 @@ class PullBack:
         dL/dT and dL/dk.
     """
 
-    def __init__(self, flow: Propagation, slope: FactorSlope):
+    def __init__(self, flow: LayerPropagation, slope: FactorSlope):
         self.flow, self.by_diagonal = flow, slope.by_diagonal
         # T = B L⁻ᵀ and dL/dT = R Aᵀ + T M   =>   dL/dB = R (L⁻ᵀ A)ᵀ + B (L⁻ᵀ M L⁻¹)
         half = flow.half

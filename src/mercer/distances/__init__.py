@@ -57,4 +57,4 @@ from mercer.distances.series import all_pairs, own_pairs, path_sums, signature_s
 from mercer.distances.sets import INDEX, ReadsCounts, ReadsSets, molecule_distance
 from mercer.distances.sphere import CorrelationGap, CosineGap
 from mercer.distances.sums import OnSameSamples
-from mercer.distances.weights import Answers, are_classes, nearest_left_out
+from mercer.distances.weights import NeighbourAnswers, are_classes, nearest_left_out

@@ -44,7 +44,7 @@ def are_classes(y: np.ndarray, classes: bool | None = None) -> bool:
     return whole and len(levels) <= 2 + len(y) / 10
 
 
-class Answers:
+class NeighbourAnswers:
     """Targets, and the errors of predictions from neighbours.
 
     Whether they are classes is as `are_classes` has it.
@@ -116,7 +116,7 @@ def least_left_out(
         )
     step = max(1, -(-len(X) // ROWS))
     X, y, weights = from_origin(X[::step]).parts[0], np.asarray(y)[::step], weights[::step]
-    answers, n = Answers(y if y.ndim == 1 else y[:, 0]), len(X)
+    answers, n = NeighbourAnswers(y if y.ndim == 1 else y[:, 0]), len(X)
     best: tuple[float, str, float] = (np.inf, "", 1.0)
     for name, diagonal in targets.items():
         root = np.sqrt(diagonal)  # of rows in these units the target is the identity

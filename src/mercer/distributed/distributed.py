@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.distributed import on_dask
 from mercer.distributed.engine import Partition
-from mercer.distributed.fits import Rows, aligned, engine_of, fit_over, named
+from mercer.distributed.fits import PartitionedRows, aligned, engine_of, fit_over, named
 from mercer.samples import SamplesLike
 from mercer.threads import fitting, forget
 
@@ -107,7 +107,7 @@ class Distributed(MetaEstimatorMixin, BaseEstimator):
             message names the partition.
         """
         forget(self)
-        rows, engine = Rows(X, y, sample_weight), engine_of(self.client)
+        rows, engine = PartitionedRows(X, y, sample_weight), engine_of(self.client)
         self.estimator_ = fit_over(clone(self.estimator), engine, rows, fit_params)
         return self
 
@@ -149,7 +149,7 @@ class Distributed(MetaEstimatorMixin, BaseEstimator):
 
     def score(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of a classifier, or R² of a regression, over the rows of X."""
-        found, y, w = Rows(self.predict(X), y, sample_weight).gathered()
+        found, y, w = PartitionedRows(self.predict(X), y, sample_weight).gathered()
         measure = accuracy_score if is_classifier(self._local) else r2_score
         return float(measure(np.asarray(y), np.asarray(found), sample_weight=w))
 
@@ -159,7 +159,7 @@ class Distributed(MetaEstimatorMixin, BaseEstimator):
             example = self._example(method, X)
             return on_dask.collected(_answered, X, (self._local, method), example)
         engine = engine_of(self.client)
-        parts = engine.put(Rows(X).sources(engine))
+        parts = engine.put(PartitionedRows(X).sources(engine))
         given = engine.broadcast((self._local, method))
         return np.concatenate(engine.reduce(add, engine.map(_found, parts, given)))
 

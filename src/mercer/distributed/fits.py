@@ -35,7 +35,7 @@ from mercer.learners.base import (
     take_rows,
 )
 from mercer.samples import Samples, check_format
-from mercer.selection.grid import KernelSearchCV, SearchTask, Tried, try_task
+from mercer.selection.grid import KernelSearchCV, SearchTask, TaskFindings, try_task
 from mercer.streams import count_rows, plain_form, told
 
 FEWEST, MOST = 4096, 2**18  # rows of a partition of an array that lies here
@@ -52,7 +52,7 @@ def engine_of(client: object) -> Engine:
     return on_dask.DaskEngine(client)
 
 
-class Rows:
+class PartitionedRows:
     """X, y and weights, from which partitions are made when an engine needs them.
 
     Parameters
@@ -289,7 +289,7 @@ ITERATIVE = ("conjugate_gradient", "ConjugateGradientSolver")
 
 
 @singledispatch
-def fit_over(learner: object, engine: Engine, rows: Rows, fit_params: dict) -> Any:
+def fit_over(learner: object, engine: Engine, rows: PartitionedRows, fit_params: dict) -> Any:
     """A learner, fitted to rows on an engine; the learner itself is changed."""
     if _iterates(learner):
         return fit_with_products(learner, engine, rows)
@@ -302,7 +302,7 @@ def fit_over(learner: object, engine: Engine, rows: Rows, fit_params: dict) -> A
 
 
 @fit_over.register(FitsInParts)
-def _in_parts(learner: FitsInParts, engine: Engine, rows: Rows, fit_params: dict) -> Any:
+def _in_parts(learner: FitsInParts, engine: Engine, rows: PartitionedRows, fit_params: dict) -> Any:
     if _iterates(learner):
         return fit_with_products(learner, engine, rows)
     return fit_in_parts(learner.part_fit(), engine, rows)
@@ -316,7 +316,7 @@ def _iterates(learner: object) -> bool:
 # --- in parts ------------------------------------------------------------------------------------
 
 
-def fit_in_parts(fit: PartFit, engine: Engine, rows: Rows) -> Any:
+def fit_in_parts(fit: PartFit, engine: Engine, rows: PartitionedRows) -> Any:
     """The learner of a `PartFit`, by three reductions over the partitions."""
     require_targets(rows.y, type(fit.learner).__name__)
     light = engine.put(rows.sources(engine, skip=not fit.surveys_samples(rows.numbers)))
@@ -405,7 +405,7 @@ def _summed(part: Partition, fit: PartFit) -> tuple[list, Any]:
 # --- with products elsewhere ---------------------------------------------------------------------
 
 
-def fit_with_products(learner: Any, engine: Engine, rows: Rows) -> Any:
+def fit_with_products(learner: Any, engine: Engine, rows: PartitionedRows) -> Any:
     """An exact fit by conjugate gradients, whose products with K are made on the engine."""
     size = on_dask.bytes_of(rows.X) if rows.far else 0
     if not learner.place.holds(2 * size):
@@ -427,19 +427,21 @@ def fit_with_products(learner: Any, engine: Engine, rows: Rows) -> Any:
 
 
 @fit_over.register
-def _search(learner: KernelSearchCV, engine: Engine, rows: Rows, fit_params: dict) -> Any:
+def _search(
+    learner: KernelSearchCV, engine: Engine, rows: PartitionedRows, fit_params: dict
+) -> Any:
     """A search whose tasks are folds of candidates that can share work."""
     X, y, weights = rows.gathered()
     more = fit_params if weights is None else {**fit_params, "sample_weight": weights}
     params = {name: value for name, value in more.items() if name != "groups"}
     shared = engine.broadcast((clone(learner), X, y, params))
 
-    def execute(tasks: list[SearchTask]) -> list[Tried]:
+    def execute(tasks: list[SearchTask]) -> list[TaskFindings]:
         parts = engine.put([partial(itself, task) for task in tasks])
         return engine.reduce(add, engine.map(_tried, parts, shared))
 
     return learner.fit_elsewhere(execute, X, y, **more)
 
 
-def _tried(task: SearchTask, given: tuple) -> list[Tried]:
+def _tried(task: SearchTask, given: tuple) -> list[TaskFindings]:
     return [try_task(task, *given)]

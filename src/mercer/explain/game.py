@@ -21,7 +21,7 @@ from mercer.explain.shapley import (
     MOST_OF_PAIRS,
     MOST_PLAYERS,
     Function,
-    Mixed,
+    MixedRows,
     Separated,
     answers_for,
     asked_coalitions,
@@ -240,8 +240,8 @@ class Game:
         values, errors = map(np.array, zip(*found))
         return values, errors, "permutations"
 
-    def _mixed(self) -> Mixed:
-        return Mixed(self.rows, self.background.rows, list(self.columns.values()))
+    def _mixed(self) -> MixedRows:
+        return MixedRows(self.rows, self.background.rows, list(self.columns.values()))
 
     def _by_coalitions(
         self, function: Function, solve: Callable

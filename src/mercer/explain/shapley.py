@@ -271,7 +271,7 @@ PAIRS = 2  # of permutations and their reverse, for each background row
 MADE = 50_000  # rows that a function is asked for at a time
 
 
-class Mixed:
+class MixedRows:
     """Rows that are made of some rows X and some background rows B, by the columns of players.
 
     Parameters
@@ -362,7 +362,7 @@ def answers_for(function: Callable[[Any], np.ndarray], rows: Any) -> np.ndarray:
 
 
 def asked_coalitions(
-    function: Callable[[Any], np.ndarray], mixed: Mixed, i: int, count: int
+    function: Callable[[Any], np.ndarray], mixed: MixedRows, i: int, count: int
 ) -> np.ndarray:
     """The function for each coalition of row i with each of ``count`` background rows, (count,
     2^players, outputs)."""
@@ -374,7 +374,7 @@ def asked_coalitions(
 
 def permuted(
     function: Callable[[Any], np.ndarray],
-    mixed: Mixed,
+    mixed: MixedRows,
     i: int,
     weights: np.ndarray,
     random: np.random.RandomState,
@@ -401,7 +401,9 @@ def permuted(
     return values, np.sqrt(np.tensordot(weights**2, spread, 1))
 
 
-def _asked(function, mixed: Mixed, x: np.ndarray, b: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+def _asked(
+    function, mixed: MixedRows, x: np.ndarray, b: np.ndarray, chosen: np.ndarray
+) -> np.ndarray:
     parts = []
     for start in range(0, len(b), MADE):
         raise_if_stopped()

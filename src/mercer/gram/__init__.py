@@ -24,7 +24,7 @@ from mercer.gram.low_rank import (
     pivoted_cholesky,
 )
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart, ScaledGram, require
-from mercer.gram.place import ApproximationWarning, Columns, Place, PlaceOfLearner
+from mercer.gram.place import ApproximationWarning, Place, PlaceOfLearner, PreparedSide
 from mercer.gram.tiled import TiledGram, TriangleGram, held_for_products
 
 __all__ = [

@@ -16,7 +16,7 @@ from mercer.estimator import Seed
 from mercer.gram.combined import MultipliedGram
 from mercer.gram.low_rank import CrossFeatureGram, FeatureGram, low_rank_gram
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart
-from mercer.gram.place import Columns, Place
+from mercer.gram.place import Place, PreparedSide
 from mercer.gram.tiled import TiledGram
 from mercer.kernels import Kernel
 from mercer.needs_torch import need_torch
@@ -78,13 +78,13 @@ def gram(
     """
     place = Place() if place is None else place
     for name, raw in (("X", X), ("Z", Z)):
-        if isinstance(raw, (np.ndarray, Columns)):
+        if isinstance(raw, (np.ndarray, PreparedSide)):
             continue
         if isinstance(raw, (str, bytes, list, tuple, Mapping, Set)) or (name == "X" and X is None):
             raise TypeError(
                 f"{name} is {describe(raw)}: give encoded samples, kernel.encode({name})."
             )
-    columns = Z if isinstance(Z, Columns) else None
+    columns = Z if isinstance(Z, PreparedSide) else None
     Z = X if Z is None else Z.samples if columns else Z
     for maker in _makers:
         K = maker(kernel, X, Z, place)

@@ -17,7 +17,7 @@ import numpy as np
 
 from mercer.distances import EDGE
 from mercer.gram.lapack import GramFactor, LapackFactor, eigenpairs, symmetric_product
-from mercer.gram.place import Columns, Place
+from mercer.gram.place import Place, PreparedSide
 from mercer.threads import jobs_for, ordered_map
 
 STRIP = 64  # rows of a matrix that are copied at a time, so that they stay in a core's cache
@@ -44,7 +44,7 @@ class GramOperator(ABC):
     #: the rows on which an approximation of low rank is built; None for other operators
     centres: np.ndarray | None = None
     #: its columns, if it shares what is prepared of them with other matrices
-    columns: Columns | None = None
+    columns: PreparedSide | None = None
     #: where it lives: its memory, threads and device
     place: Place = Place()
     #: words for ``solver_``, such as "in the primal" or "low rank"; empty for most operators

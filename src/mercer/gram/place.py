@@ -208,7 +208,7 @@ class PlaceOfLearner:
         return Place(learner.memory, learner.n_jobs, getattr(learner, "device", None))
 
 
-class Columns:
+class PreparedSide:
     """Encoded samples Z for `gram`, whose preparation is kept.
 
     Predictions compare new samples with the same ones again and again: to prepare these takes

@@ -43,7 +43,7 @@ class Pattern(NamedTuple):
     size=number(lambda windows: len(windows.starts) - 1),
     weights=optional(floats(1, lambda windows: len(windows.values))),
 )
-class Windows(NamedTuple):
+class KmerWindows(NamedTuple):
     """Strings whose windows are counted: their ``values`` one after the other.
 
     ``owners`` are the rows that the strings belong to, in ascending order, below ``size``. A window
@@ -60,12 +60,12 @@ class Windows(NamedTuple):
     weights: np.ndarray | None = None
 
     @classmethod
-    def of(cls, X: Strings, base: int | None = None, *, strict: bool = False) -> Windows:
+    def of(cls, X: Strings, base: int | None = None, *, strict: bool = False) -> KmerWindows:
         """The windows of encoded strings, one row for each string; by default all windows."""
         owners, base = np.arange(len(X), dtype=np.int32), len(X.alphabet) if base is None else base
         return cls(X.values, X.starts, owners, len(X), base, strict)
 
-    def part(self, rows: slice | np.ndarray) -> Windows:
+    def part(self, rows: slice | np.ndarray) -> KmerWindows:
         """The strings of some rows; the rows get new numbers, in their order."""
         chosen = np.arange(self.size)[rows]
         first = np.searchsorted(self.owners, chosen)
@@ -124,7 +124,7 @@ class Windows(NamedTuple):
         return keys[self.kept(pattern)]
 
 
-class Counts(NamedTuple):
+class KmerCounts(NamedTuple):
     """k-mers as ascending numbers below ``limit``, the rows that have them, and how often.
 
     For each k-mer the rows ascend; ``largest`` is the largest count.
@@ -142,7 +142,7 @@ class Counts(NamedTuple):
         return np.bincount(self.rows, self.counts**2, self.size)
 
 
-def tables(samples: list[Counts], dtype: DTypeLike) -> np.ndarray:
+def tables(samples: list[KmerCounts], dtype: DTypeLike) -> np.ndarray:
     """The counts as one dense array (size, sum of limits), with the samples side by side."""
     table, first = np.zeros((samples[0].size, sum(c.limit for c in samples)), dtype), 0
     for c in samples:
@@ -151,10 +151,10 @@ def tables(samples: list[Counts], dtype: DTypeLike) -> np.ndarray:
     return table
 
 
-Weigh = Callable[[Pattern, Counts], Counts]
+Weigh = Callable[[Pattern, KmerCounts], KmerCounts]
 
 
-class Counted:
+class LazyKmers:
     """Rows whose k-mers are counted only when they are needed.
 
     ``kept`` is the number of patterns whose counts are kept for slices of these rows, if callers
@@ -164,13 +164,13 @@ class Counted:
     #: the number of patterns whose counts these rows keep themselves
     most = 0
 
-    def __init__(self, windows: Windows, kept: int = 0, weigh: Weigh | None = None):
+    def __init__(self, windows: KmerWindows, kept: int = 0, weigh: Weigh | None = None):
         self.windows, self.kept, self.weigh = windows, kept, weigh
         self.dtype = np.dtype(np.float64)
         self._known: dict[tuple[int, int], KeptCounts] = {}
 
     @classmethod
-    def within_memory(cls, windows: Windows, weigh: Weigh | None = None) -> Counted:
+    def within_memory(cls, windows: KmerWindows, weigh: Weigh | None = None) -> LazyKmers:
         """Keep the counts of as many patterns as fit into ``KEPT`` bytes."""
         return cls(windows, KEPT // (ENTRY * max(1, len(windows.values))), weigh)
 
@@ -178,7 +178,7 @@ class Counted:
     def shape(self) -> tuple[int]:
         return (self.windows.size,)
 
-    def __getitem__(self, rows: Any) -> Counted:
+    def __getitem__(self, rows: Any) -> LazyKmers:
         start, stop, step = rows.indices(self.windows.size) if isinstance(rows, slice) else (0,) * 3
         known = self._known.get((start, stop)) if step == 1 else None
         if known is not None:
@@ -186,33 +186,33 @@ class Counted:
         windows = self.windows.part(rows)
         held = sum(stop - start for start, stop in list(self._known))
         if self.kept == 0 or step != 1 or held + windows.size > self.windows.size:
-            return Counted(windows, weigh=self.weigh)
+            return LazyKmers(windows, weigh=self.weigh)
         self._known[start, stop] = KeptCounts(windows, self.kept, self.weigh)
         return self._known[start, stop]
 
-    def counts(self, pattern: Pattern) -> Counts:
+    def counts(self, pattern: Pattern) -> KmerCounts:
         """The counts of a pattern whose k-mers fit into 64 bits as numbers."""
         return self.weighed(pattern, *count(pattern, self.windows))
 
-    def weighed(self, pattern: Pattern, counts: Counts) -> Counts:
+    def weighed(self, pattern: Pattern, counts: KmerCounts) -> KmerCounts:
         """Counts as they enter the products."""
         return counts if self.weigh is None else self.weigh(pattern, counts)
 
-    def tables(self, counts: dict[Pattern, Counts], dtype: DTypeLike) -> np.ndarray:
+    def tables(self, counts: dict[Pattern, KmerCounts], dtype: DTypeLike) -> np.ndarray:
         """The `counts` of some patterns of these rows as a dense array, (rows, sum of limits)."""
         return tables(list(counts.values()), dtype)
 
 
-class KeptCounts(Counted):
+class KeptCounts(LazyKmers):
     """Rows that keep their counts of the first ``most`` patterns."""
 
-    def __init__(self, windows: Windows, most: int, weigh: Weigh | None = None):
+    def __init__(self, windows: KmerWindows, most: int, weigh: Weigh | None = None):
         super().__init__(windows, weigh=weigh)
         self.most = most
-        self._counts: dict[Pattern, Counts] = {}
+        self._counts: dict[Pattern, KmerCounts] = {}
         self._tables: dict[tuple, np.ndarray] = {}
 
-    def counts(self, pattern: Pattern) -> Counts:
+    def counts(self, pattern: Pattern) -> KmerCounts:
         found = self._counts.get(pattern)
         if found is None:
             found = super().counts(pattern)
@@ -220,7 +220,7 @@ class KeptCounts(Counted):
                 self._counts[pattern] = found
         return found
 
-    def tables(self, counts: dict[Pattern, Counts], dtype: DTypeLike) -> np.ndarray:
+    def tables(self, counts: dict[Pattern, KmerCounts], dtype: DTypeLike) -> np.ndarray:
         key = tuple(counts), dtype
         found = self._tables.get(key)
         if found is None:
@@ -230,7 +230,7 @@ class KeptCounts(Counted):
         return found
 
 
-def count(pattern: Pattern, *samples: Windows) -> list[Counts]:
+def count(pattern: Pattern, *samples: KmerWindows) -> list[KmerCounts]:
     """Counts of the k-mers of each of several samples, with the same numbers in all of them."""
     windows, limit = numbered(pattern, *samples)
     found = []
@@ -240,11 +240,11 @@ def count(pattern: Pattern, *samples: Windows) -> list[Counts]:
         size = _native.kmer_count(numbers, rows, counts, sample.weights is not None)
         keys, rows, counts = (array[:size] for array in (numbers, rows, counts))
         largest = float(counts.max(initial=0))
-        found.append(Counts(keys, rows, counts, sample.size, limit, largest))
+        found.append(KmerCounts(keys, rows, counts, sample.size, limit, largest))
     return found
 
 
-def numbered(pattern: Pattern, *samples: Windows) -> tuple[list[np.ndarray], int]:
+def numbered(pattern: Pattern, *samples: KmerWindows) -> tuple[list[np.ndarray], int]:
     """The k-mer of each window as a number, and a limit that is larger than all of them.
 
     A k-mer whose symbols, as digits, do not fit into 64 bits is numbered in parts: the symbols that
@@ -280,22 +280,24 @@ def _digits(base: int, limit: int, most: int) -> int:
     return digits
 
 
-class Found(NamedTuple):
+class PatternCounts(NamedTuple):
     """The counts of a pattern in both sides of a block."""
 
     pattern: Pattern
-    ours: Counts
-    theirs: Counts
+    ours: KmerCounts
+    theirs: KmerCounts
 
 
-def products(patterns: Iterable[Pattern], X: Counted, Z: Counted, symmetric: bool) -> np.ndarray:
+def products(
+    patterns: Iterable[Pattern], X: LazyKmers, Z: LazyKmers, symmetric: bool
+) -> np.ndarray:
     """Σ over patterns of weight · Σ_u count_u(x) count_u(z) for every pair of rows, in float64.
 
     Both sides have the same base. If the result is ``symmetric``, only its upper triangle is
     computed.
     """
     K = np.zeros((X.shape[0], Z.shape[0]))
-    few: dict[float, list[Found]] = {}  # patterns with few different k-mers, by weight
+    few: dict[float, list[PatternCounts]] = {}  # patterns with few different k-mers, by weight
     for pattern in patterns if K.size else ():
         by_digits = X.windows.base ** len(pattern.positions) <= WHOLE
         if by_digits:
@@ -305,7 +307,7 @@ def products(patterns: Iterable[Pattern], X: Counted, Z: Counted, symmetric: boo
             both = count(pattern, X.windows, Z.windows)
             ours, theirs = (side.weighed(pattern, c) for side, c in zip((X, Z), both))
         if by_digits and _few(ours, theirs):
-            few.setdefault(pattern.weight, []).append(Found(pattern, ours, theirs))
+            few.setdefault(pattern.weight, []).append(PatternCounts(pattern, ours, theirs))
         else:  # loop over the pairs of strings that share a k-mer
             _native.kmer_join(*ours[:3], *theirs[:3], float(pattern.weight), symmetric, K)
     for weight, group in few.items():
@@ -317,7 +319,7 @@ def products(patterns: Iterable[Pattern], X: Counted, Z: Counted, symmetric: boo
     return mirrored(K) if symmetric else K
 
 
-def _few(X: Counts, Z: Counts) -> bool:
+def _few(X: KmerCounts, Z: KmerCounts) -> bool:
     """Whether there are so few different k-mers, and so many in most strings, that a matrix product
     takes less time than a loop over pairs of strings."""
     pairs = len(X.keys) * len(Z.keys)  # times 1 / limit if all k-mers are equally frequent
@@ -326,7 +328,7 @@ def _few(X: Counts, Z: Counts) -> bool:
     return work < 32 * pairs and (X.size + Z.size) * X.limit <= DENSE
 
 
-def _batches(group: list[Found], most: int) -> Iterator[list[Found]]:
+def _batches(group: list[PatternCounts], most: int) -> Iterator[list[PatternCounts]]:
     """Groups of patterns with at most ``most`` different k-mers together, or single patterns."""
     some, width = [], 0
     for found in group:
@@ -338,7 +340,7 @@ def _batches(group: list[Found], most: int) -> Iterator[list[Found]]:
     yield some
 
 
-def _table_product(some: list[Found], X: Counted, Z: Counted) -> np.ndarray:
+def _table_product(some: list[PatternCounts], X: LazyKmers, Z: LazyKmers) -> np.ndarray:
     """Σ over patterns of Σ_u count_u(x) count_u(z)."""
     # sums of counts, whole numbers, are exact in float32 up to 2^24
     most = sum(f.ours.largest * f.theirs.largest * f.ours.limit for f in some)
@@ -347,7 +349,7 @@ def _table_product(some: list[Found], X: Counted, Z: Counted) -> np.ndarray:
     return ours @ Z.tables({f.pattern: f.theirs for f in some}, dtype).T
 
 
-def columns(X: Counts, vocabulary: np.ndarray, scale: float, dtype: DTypeLike) -> sp.csr_array:
+def columns(X: KmerCounts, vocabulary: np.ndarray, scale: float, dtype: DTypeLike) -> sp.csr_array:
     """Counts times a factor, with one column for each k-mer of the vocabulary, in order."""
     known = np.unique(vocabulary)
     places = np.minimum(np.searchsorted(known, X.keys), max(len(known) - 1, 0))

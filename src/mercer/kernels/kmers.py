@@ -15,10 +15,10 @@ from mercer.estimator import estimator
 from mercer.kernels.base import Kernel
 from mercer.kernels.kmer_counts import (
     WHOLE,
-    Counted,
-    Counts,
+    KmerCounts,
+    KmerWindows,
+    LazyKmers,
     Pattern,
-    Windows,
     columns,
     count,
     numbered,
@@ -51,7 +51,7 @@ class Rarity:
     @classmethod
     def of(
         cls,
-        windows: Windows,
+        windows: KmerWindows,
         patterns: Iterable[Pattern],
         reader: str,
         sample_weight: np.ndarray | None = None,
@@ -80,7 +80,7 @@ class Rarity:
     def __repr__(self) -> str:
         return f"Rarity({sum(map(len, self.keys))} substrings)"
 
-    def of_counts(self, pattern: Pattern, counts: Counts) -> np.ndarray:
+    def of_counts(self, pattern: Pattern, counts: KmerCounts) -> np.ndarray:
         """The weight of each k-mer; 0 for those that are not in the training sample."""
         length = len(pattern.positions) - 1
         if length >= len(self.keys) or not len(self.keys[length]):
@@ -96,7 +96,7 @@ class Weighing(NamedTuple):
     sublinear: bool
     rarity: Rarity | None
 
-    def __call__(self, pattern: Pattern, counts: Counts) -> Counts:
+    def __call__(self, pattern: Pattern, counts: KmerCounts) -> KmerCounts:
         values = 1 + np.log(counts.counts) if self.sublinear else counts.counts
         if self.rarity is None:
             return counts._replace(counts=values, largest=np.inf)
@@ -129,9 +129,9 @@ class Counting(Kernel):
     def patterns(self, X: Strings) -> Iterator[Pattern]:
         """The patterns that are counted in samples with the alphabet of X."""
 
-    def windows(self, X: Strings) -> Windows:
+    def windows(self, X: Strings) -> KmerWindows:
         """The windows that are counted."""
-        return Windows.of(X, self.idf.base if isinstance(self.idf, Rarity) else None)
+        return KmerWindows.of(X, self.idf.base if isinstance(self.idf, Rarity) else None)
 
     def bind(self, X: Strings, y: object = None, sample_weight: Any = None) -> Self:
         """A copy that knows how rare k-mers are in the training sample, if ``idf`` is True."""
@@ -168,7 +168,7 @@ class Counting(Kernel):
         windows = self.windows(X)
         if like is not None:  # k-mers with other symbols are in no string of the other side
             windows = windows._replace(base=like.parts[-1].windows.base)
-        return Prepared((X, Counted.within_memory(windows, self.weighing())))
+        return Prepared((X, LazyKmers.within_memory(windows, self.weighing())))
 
     def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         A, B = self.sides(X, Z)

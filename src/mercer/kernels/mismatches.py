@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Meaning
 from mercer.estimator import estimator
-from mercer.kernels.kmer_counts import Pattern, Windows, columns, count, numbered
+from mercer.kernels.kmer_counts import KmerWindows, Pattern, columns, count, numbered
 from mercer.kernels.kmers import Counting, check_length
 from mercer.samples import Ragged, Samples, Strings, check_positive, is_whole
 
@@ -47,7 +47,7 @@ class GappedKmer(Counting):
         The strings whose gapped k-mers are the columns of ``features``. None means the strings
         that ``features`` is called with.
     mismatches : int in [0, l], optional
-        Windows that differ in more places than these do not count: g(h) = 0. None means l - k.
+        KmerWindows that differ in more places than these do not count: g(h) = 0. None means l - k.
     filter : {None, "full", "truncated"}, default=None
         With a filter, k(s, t) is the inner product of *estimated* counts of windows, which are less
         noisy than the counts. The estimate is the orthogonal projection of the counts of all words
@@ -222,14 +222,14 @@ class GappedKmer(Counting):
         if self.both_strands:
             _nucleotides(X)
 
-    def windows(self, X: Strings) -> Windows:
+    def windows(self, X: Strings) -> KmerWindows:
         if not self.both_strands:
             return super().windows(X)._replace(weights=self._weights(X))
         forward = _nucleotides(X)
         values = _strands(X, forward, np.where(forward < 4, 3 - forward, 4))
         both = Strings(values.values, values.starts, [*NUCLEOTIDES, "N"], "text", 4)
         owners = np.repeat(np.arange(len(X), dtype=np.int32), 2)
-        windows = Windows.of(both, 4, strict=True)
+        windows = KmerWindows.of(both, 4, strict=True)
         return windows._replace(owners=owners, size=len(X), weights=self._weights(X, both=True))
 
     def symbols_read(self, X: Strings) -> np.ndarray:
@@ -336,8 +336,8 @@ class Mismatch(Counting):
         if not (isinstance(self.m, (int, np.integer)) and 0 <= self.m < self.k):
             raise ValueError(f"m={self.m!r}: Mismatch needs an integer, 0 <= m < k={self.k}.")
 
-    def windows(self, X: Strings) -> Windows:
-        return Windows.of(X, X.known, strict=True)
+    def windows(self, X: Strings) -> KmerWindows:
+        return KmerWindows.of(X, X.known, strict=True)
 
     def patterns(self, X: Strings) -> Iterator[Pattern]:
         f = [_common_neighbours(self.k, self.m, X.known, h) for h in range(self.k + 1)]
@@ -363,7 +363,7 @@ class Mismatch(Counting):
         ours, theirs = count(whole, near, near_known)
         return sp.csr_array(counts @ columns(ours, theirs.keys, 1.0, np.float64), dtype=X.dtype)
 
-    def _neighbourhoods(self, windows: Windows, numbers: np.ndarray) -> Windows:
+    def _neighbourhoods(self, windows: KmerWindows, numbers: np.ndarray) -> KmerWindows:
         """All u within m of each different k-mer; they belong to the row of that k-mer."""
         _, first = np.unique(numbers, return_index=True)
         whole = Pattern(self.k, tuple(range(self.k)))
@@ -379,7 +379,7 @@ class Mismatch(Counting):
         near = (kmers[:, None] + np.array(steps)) % max(windows.base, 1)
         owners = np.repeat(np.arange(len(kmers), dtype=np.int32), len(steps))
         starts = np.arange(len(owners) + 1) * self.k
-        return Windows(near.ravel().astype(np.int32), starts, owners, len(kmers), windows.base)
+        return KmerWindows(near.ravel().astype(np.int32), starts, owners, len(kmers), windows.base)
 
 
 def _common_neighbours(k: int, m: int, a: int, h: int) -> int:

@@ -29,7 +29,7 @@ from mercer.samples import (
 KNOTS = 256  # values of a descriptor whose ranks are kept; others lie between them
 
 
-class Fragments(ReadsCounts, Kernel):
+class CountedFragments(ReadsCounts, Kernel):
     """Abstract: Tanimoto's coefficient of counted fragments. Define ``fingerprint`` and ``said``,
     what the kernel is in words.
 
@@ -77,7 +77,7 @@ def check_radius(radius: int) -> None:
         raise ValueError(f"radius={radius!r}: give a whole number from 0 to 10.")
 
 
-class Morgan(Fragments):
+class Morgan(CountedFragments):
     r"""Tanimoto kernel of neighbourhoods in molecules (ECFP, Morgan's fingerprint)
 
     .. math:: k(x, z) = \sum_j \min(n_j(x), n_j(z)) / \sum_j \max(n_j(x), n_j(z)) .
@@ -214,7 +214,7 @@ class AtomAssignment(ReadsCounts, Kernel):
         return self.sizes(X)
 
 
-class AtomPairs(Fragments):
+class AtomPairs(CountedFragments):
     r"""Tanimoto kernel of pairs of atoms
 
     .. math:: k(x, z) = \frac{\sum_j \min(n_j(x), n_j(z))}{\sum_j \max(n_j(x), n_j(z))} ,
@@ -257,7 +257,7 @@ class AtomPairs(Fragments):
         return Fingerprint("pairs", 0, bool(self.stereo))
 
 
-class Torsions(Fragments):
+class Torsions(CountedFragments):
     r"""Tanimoto kernel of four atoms in a row (topological torsions)
 
     .. math:: k(x, z) = \frac{\sum_j \min(n_j(x), n_j(z))}{\sum_j \max(n_j(x), n_j(z))} ,

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from mercer import _native
 from mercer.distances import Meaning, mirrored
 from mercer.kernels.base import Kernel
-from mercer.kernels.kmer_counts import Pattern, Windows, columns, count
+from mercer.kernels.kmer_counts import KmerWindows, Pattern, columns, count
 from mercer.kernels.kmers import check_length
 from mercer.samples import Strings
 from mercer.threads import raise_if_stopped
@@ -161,7 +161,7 @@ def _common_length(X: Strings, Z: Strings) -> int:
     return length
 
 
-def _placed(X: Strings, base: int) -> Windows:
+def _placed(X: Strings, base: int) -> KmerWindows:
     """Strings in which the same symbol has different codes at different places."""
     length = _common_length(X, X)
     if base * length >= 2**31:
@@ -169,4 +169,6 @@ def _placed(X: Strings, base: int) -> Windows:
             f"{base} symbols at {length} places are too many for features(): use the kernel itself."
         )
     places = np.tile(np.arange(length, dtype=np.int32), len(X))
-    return Windows.of(X, base * length)._replace(values=X.values.astype(np.int32) + base * places)
+    return KmerWindows.of(X, base * length)._replace(
+        values=X.values.astype(np.int32) + base * places
+    )

@@ -14,7 +14,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.link.columns import Coded, Symbols
-from mercer.link.kinds import View
+from mercer.link.kinds import BlockingView
 
 SIMULATED = 4000  # matches
 ERRORS = 0.05, 0.6  # a simulated match differs in each column with one probability of this range
@@ -70,7 +70,7 @@ class Views:
     ``made`` gives the views of a column by its number.
     """
 
-    def __init__(self, columns: list[Coded], cap: int, made: Callable[[int], list[View]]):
+    def __init__(self, columns: list[Coded], cap: int, made: Callable[[int], list[BlockingView]]):
         self.columns, self.made = columns, made
         self.cap = min(cap, len(columns[0].codes) + 2)  # no block is larger
         self.n = len(columns[0].codes)

@@ -228,7 +228,7 @@ def sizes_of(sides: list[Cells]) -> tuple[int, int]:
     return different, sum(int((cells.codes >= 0).sum()) for cells in sides)
 
 
-class Words(NamedTuple):
+class ColumnWords(NamedTuple):
     """The words of all values of a column.
 
     Attributes
@@ -249,7 +249,7 @@ class Words(NamedTuple):
     starts: np.ndarray
 
     @classmethod
-    def of(cls, values: Symbols) -> Words:
+    def of(cls, values: Symbols) -> ColumnWords:
         found, begins, lengths, firsts = _native.link_words(
             values.symbols, values.starts, values.classes
         )
@@ -309,8 +309,8 @@ class Coded:
         return self.symbols.bits()
 
     @cached_property
-    def words(self) -> Words:
-        return Words.of(self.symbols)
+    def words(self) -> ColumnWords:
+        return ColumnWords.of(self.symbols)
 
     @cached_property
     def counts(self) -> np.ndarray:

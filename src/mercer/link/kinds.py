@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer import _native
-from mercer.link.columns import ALONE, NONE, Coded, Symbols, Words
+from mercer.link.columns import ALONE, NONE, Coded, ColumnWords, Symbols
 from mercer.persistence import fields, floats, whole
 from mercer.tables import as_dates, order_of, spelled_number
 
@@ -38,7 +38,7 @@ LONG, LAST = 8, 5  # signs of a long code, and so many of its last ones
 Compare = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-class View(NamedTuple):
+class BlockingView(NamedTuple):
     """What pairs of records are found by.
 
     Attributes
@@ -113,27 +113,29 @@ class LinkKind(ABC):
         """Cleaned texts as values that are compared; two ways of writing become one."""
         return texts
 
-    def parts(self, column: Coded) -> list[View]:
+    def parts(self, column: Coded) -> list[BlockingView]:
         """Views beside that of the whole value."""
         return []
 
-    def views(self, column: Coded) -> list[View]:
+    def views(self, column: Coded) -> list[BlockingView]:
         """What of a value other records may share, although it was damaged."""
         parts = (view for view in self.parts(column) if (view.parts >= 0).any())
         return [whole_view(column), *parts]
 
-    def words_of(self, column: Coded) -> Words | None:
+    def words_of(self, column: Coded) -> ColumnWords | None:
         """The words by which values are compared, if they are."""
         return None
 
     @abstractmethod
-    def comparison(self, column: Coded, shares: Shares | None, words: Words | None) -> Compare:
+    def comparison(
+        self, column: Coded, shares: Shares | None, words: ColumnWords | None
+    ) -> Compare:
         """A function of two lists of codes, which returns levels."""
 
 
-def whole_view(column: Coded) -> View:
+def whole_view(column: Coded) -> BlockingView:
     """The view of whole values."""
-    return View("=", np.arange(len(column.values), dtype=np.int32)[:, None])
+    return BlockingView("=", np.arange(len(column.values), dtype=np.int32)[:, None])
 
 
 def _by_texts(loop: Callable[..., None], column: Coded) -> Compare:
@@ -148,7 +150,7 @@ def _by_texts(loop: Callable[..., None], column: Coded) -> Compare:
     return compare
 
 
-def _by_words(loop: Callable[..., None], words: Words, weights: np.ndarray) -> Compare:
+def _by_words(loop: Callable[..., None], words: ColumnWords, weights: np.ndarray) -> Compare:
     spelled = words.symbols
 
     def compare(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -184,7 +186,9 @@ def _numbered(parts: list[list[str]]) -> np.ndarray:
 class _Category(LinkKind):
     name, said, stands, levels = "category", "equal or not", True, ()
 
-    def comparison(self, column: Coded, shares: Shares | None, words: Words | None) -> Compare:
+    def comparison(
+        self, column: Coded, shares: Shares | None, words: ColumnWords | None
+    ) -> Compare:
         def compare(a: np.ndarray, b: np.ndarray) -> np.ndarray:
             found = np.where(a == b, EQUAL, DIFFER)
             return np.where((a < 0) | (b < 0), GONE, found).astype(np.uint8)
@@ -195,17 +199,19 @@ class _Category(LinkKind):
 class _Name(LinkKind):
     name, said, swaps, stands = "name", "by Jaro and Winkler's similarity", True, True
 
-    def parts(self, column: Coded) -> list[View]:
-        return [View("~", _rare_runs(column, 4, RARE))]
+    def parts(self, column: Coded) -> list[BlockingView]:
+        return [BlockingView("~", _rare_runs(column, 4, RARE))]
 
-    def comparison(self, column: Coded, shares: Shares | None, words: Words | None) -> Compare:
+    def comparison(
+        self, column: Coded, shares: Shares | None, words: ColumnWords | None
+    ) -> Compare:
         return _by_texts(_native.link_names, column)
 
 
 class _Text(LinkKind):
     name, said, swaps, stands = "text", "by its words, rare ones first", True, True
 
-    def parts(self, column: Coded) -> list[View]:
+    def parts(self, column: Coded) -> list[BlockingView]:
         words = column.words
         rare = _rare(column, words.hashes[words.words], words.starts, RARE)
         pairs = []
@@ -214,15 +220,17 @@ class _Text(LinkKind):
             high = np.maximum(rare[:, i], rare[:, j])
             pairs.append(np.where(low < 0, -1, (low * 1000003 + high) & 0x7FFFFFFF))
         return [
-            View("~", rare),
-            View("run", _rare_runs(column, RUN, RUNS)),
-            View("words", np.stack(pairs, axis=1).astype(np.int32)),
+            BlockingView("~", rare),
+            BlockingView("run", _rare_runs(column, RUN, RUNS)),
+            BlockingView("words", np.stack(pairs, axis=1).astype(np.int32)),
         ]
 
-    def words_of(self, column: Coded) -> Words | None:
+    def words_of(self, column: Coded) -> ColumnWords | None:
         return column.words
 
-    def comparison(self, column: Coded, shares: Shares | None, words: Words | None) -> Compare:
+    def comparison(
+        self, column: Coded, shares: Shares | None, words: ColumnWords | None
+    ) -> Compare:
         assert words is not None
         assert shares is not None
         weights = np.minimum(-np.log2(shares.at(words.hashes)), MOST_WEIGHT) + 0.1
@@ -243,7 +251,7 @@ class _Digits(LinkKind):
         bare = (re.sub(r"[\W_]+", "", text) for text in texts)
         return [text.removeprefix(hint) or given for text, given in zip(bare, texts)]
 
-    def parts(self, column: Coded) -> list[View]:
+    def parts(self, column: Coded) -> list[BlockingView]:
         # of long ones the last signs, whatever stands before them
         halves = [
             ["a" + text[: (len(text) + 1) // 2],
@@ -251,9 +259,11 @@ class _Digits(LinkKind):
             * (len(text) >= 4)
             for text in column.values
         ]  # fmt: skip
-        return [View("~", _numbered(halves))]
+        return [BlockingView("~", _numbered(halves))]
 
-    def comparison(self, column: Coded, shares: Shares | None, words: Words | None) -> Compare:
+    def comparison(
+        self, column: Coded, shares: Shares | None, words: ColumnWords | None
+    ) -> Compare:
         return _by_texts(_native.link_digits, column)
 
 
@@ -268,14 +278,16 @@ class _Date(LinkKind):
         found = [as_date(text, hint) for text in texts]
         return [text if date is None else date for text, date in zip(texts, found)]
 
-    def parts(self, column: Coded) -> list[View]:
+    def parts(self, column: Coded) -> list[BlockingView]:
         parts = [
             ["d" + text[:6], "m" + text[:4] + text[6:], "y" + text[4:]] * _is_date(text)
             for text in column.values
         ]
-        return [View("~", _numbered(parts))]
+        return [BlockingView("~", _numbered(parts))]
 
-    def comparison(self, column: Coded, shares: Shares | None, words: Words | None) -> Compare:
+    def comparison(
+        self, column: Coded, shares: Shares | None, words: ColumnWords | None
+    ) -> Compare:
         return _by_texts(_native.link_dates, column)
 
 
@@ -286,7 +298,9 @@ class _Number(LinkKind):
         return [text if number is None else f"{number:.12g}"
                 for text, number in zip(texts, map(number_in, texts))]  # fmt: skip
 
-    def comparison(self, column: Coded, shares: Shares | None, words: Words | None) -> Compare:
+    def comparison(
+        self, column: Coded, shares: Shares | None, words: ColumnWords | None
+    ) -> Compare:
         known = [number_in(text) for text in column.values]
         numbers = np.array([np.nan if x is None else x for x in known] + [np.nan], float)
         by_signs = _by_texts(_native.link_digits, column)
@@ -308,13 +322,15 @@ class _Numbers(LinkKind):
 
     name, said, counts, levels = "numbers in a text", "all, some or none in common", True, (2, 4)
 
-    def views(self, column: Coded) -> list[View]:
+    def views(self, column: Coded) -> list[BlockingView]:
         return []  # those of the text hold them
 
-    def words_of(self, column: Coded) -> Words | None:
+    def words_of(self, column: Coded) -> ColumnWords | None:
         return column.words
 
-    def comparison(self, column: Coded, shares: Shares | None, words: Words | None) -> Compare:
+    def comparison(
+        self, column: Coded, shares: Shares | None, words: ColumnWords | None
+    ) -> Compare:
         assert words is not None
         return _by_words(_native.link_sets, words, np.ones(len(words.hashes), np.float32))
 

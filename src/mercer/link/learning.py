@@ -71,7 +71,7 @@ class PairClass(NamedTuple):
     examples: np.ndarray
 
 
-class Learnt(NamedTuple):
+class Evidence(NamedTuple):
     """What the candidates have shown.
 
     Attributes
@@ -162,7 +162,7 @@ def learn(
     right: np.ndarray,
     ranks: np.ndarray,
     relatives: int,
-) -> Learnt:
+) -> Evidence:
     """Learn from the levels of candidates; ``comparer`` gets the aliases that are found."""
 
     def mixed(levels: np.ndarray, begin: Mixture | None = None) -> tuple[Patterns, Mixture]:
@@ -182,7 +182,7 @@ def learn(
         levels[changed] = comparer.levels(left[changed], right[changed])
         patterns, mixture = mixed(levels, mixture)
     examples = _examples(records, mixture, left, right, patterns)
-    return Learnt(mixture, levels, patterns, aliases, examples)
+    return Evidence(mixture, levels, patterns, aliases, examples)
 
 
 def disagreeing(

@@ -18,7 +18,7 @@ import numpy as np
 
 from mercer.distances import Distance, KernelDistance
 from mercer.kernels import Kernel
-from mercer.link.columns import Coded, Words, cells_of, sampled, sizes_of
+from mercer.link.columns import Coded, ColumnWords, cells_of, sampled, sizes_of
 from mercer.link.kinds import EQUAL, GIVEN, GONE, KINDS, Compare, LinkKind, Shares, judged
 from mercer.persistence import fields, floats
 from mercer.samples import row_marks
@@ -42,7 +42,9 @@ class SampleKind(LinkKind):
     def __init__(self, distance: Distance, cuts: np.ndarray | None = None):
         self.distance, self.cuts = distance, cuts
 
-    def comparison(self, column: Coded, shares: Shares | None, words: Words | None) -> Compare:
+    def comparison(
+        self, column: Coded, shares: Shares | None, words: ColumnWords | None
+    ) -> Compare:
         X = column.samples
         assert self.cuts is not None
         cuts = np.sort(self.cuts)

@@ -16,7 +16,7 @@ import mercer
 from mercer.estimator import estimator
 from mercer.link.candidates import Pass
 from mercer.link.kinds import ELSEWHERE, EQUAL, LEVELS, Shares
-from mercer.link.learning import Learnt, LevelWeight, PairClass, compared_columns, learn
+from mercer.link.learning import Evidence, LevelWeight, PairClass, compared_columns, learn
 from mercer.link.link_columns import LinkColumn, checked_distances, checked_kinds, matched_columns
 from mercer.link.model import Mixture, learn_scales
 from mercer.link.pairs import Pairs, PairWeights, average_clusters, labelled_pairs, pairs_given
@@ -268,7 +268,7 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         ]  # fmt: skip
         self.missed_ = passes[-1].missed if passes else 1.0
 
-    def _keep_learnt(self, learnt: Learnt, records: Records) -> None:
+    def _keep_learnt(self, learnt: Evidence, records: Records) -> None:
         """What pairs are weighed by."""
         mixture = learnt.mixture
         self._tables, self._shares, self._matches = mixture.tables, mixture.shares, mixture.matches

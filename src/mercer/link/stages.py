@@ -39,7 +39,7 @@ from mercer.link.candidates import (
     sides_of,
 )
 from mercer.link.columns import Coded, Symbols
-from mercer.link.kinds import KINDS, View, whole_view
+from mercer.link.kinds import KINDS, BlockingView, whole_view
 from mercer.link.link_columns import LinkColumn
 from mercer.link.records import Comparer, Records
 from mercer.persistence import (
@@ -331,14 +331,14 @@ class LinkStages(StagedTasks):
     def views(self) -> Views:
         return Views(self.records.columns, self.cap, lru_cache(None)(self._made))
 
-    def _made(self, k: int) -> list[View]:
+    def _made(self, k: int) -> list[BlockingView]:
         """The views of a column, which other tasks may have made."""
         column = self.records.columns[k]
         if not self.done("views", k):
             return column.kind.views(column)
         found = self.kept.get("views", k)
         return [
-            whole_view(column) if label == "=" else View(label, found[f"parts{i}"])
+            whole_view(column) if label == "=" else BlockingView(label, found[f"parts{i}"])
             for i, label in enumerate(found["labels"].tolist())
         ]
 

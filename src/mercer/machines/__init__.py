@@ -12,9 +12,9 @@ from mercer.machines.candidates import (
 )
 from mercer.machines.columns import AdditiveMachine, LearntNeighbourhood
 from mercer.machines.holdout import (
-    Comparison,
     Coverage,
     HeldOut,
+    ModelComparison,
     as_good,
     compared,
     hold_out,

@@ -24,9 +24,9 @@ from mercer.learners.additive import (
     joined_levels,
 )
 from mercer.learners.neighbourhoods import (
-    Member,
     NeighbourhoodMachineClassifier,
     NeighbourhoodMachineRegressor,
+    NetworkMember,
 )
 from mercer.machines.candidates import CODES, ReadColumns, Recipe
 from mercer.machines.machines import LEAST, Machine
@@ -148,7 +148,7 @@ class AdditiveMachine(Machine):
 class Embedding:
     """The map z = f(x) of one network, of rows whose categories are their codes."""
 
-    member: Member
+    member: NetworkMember
     coded: list[int]  # the columns of codes
     columns: ReadColumns
 

@@ -41,7 +41,7 @@ BASELINE_SHARE = 0.5  # of the time that is left, for a baseline that is fitted 
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ModelComparison:
     """How much better one model is than another on the same rows."""
 
     #: score of the first model less that of the second; positive where the first is better
@@ -66,7 +66,7 @@ def compared(
     classes: ArrayLike | None = None,
     seed: int = 0,
     groups: np.ndarray | None = None,
-) -> Comparison:
+) -> ModelComparison:
     """Compare two models by what each predicts for the same rows.
 
     ``first`` and ``second`` are predicted values, or probabilities (n, classes), times decision
@@ -84,7 +84,7 @@ def compared(
     count = int(units.max()) + 1
     found = metric.sign() * (metric(y, first, classes) - metric(y, second, classes))
     if np.array_equal(first, second) or np.isnan(found):
-        return Comparison(found, found, found, 1.0)
+        return ModelComparison(found, found, found, 1.0)
     if metric.name in ROW_LOSSES:
         losses = [ROW_LOSSES[metric.name](y, each, classes) for each in (first, second)]
         draws = int(np.clip(DRAWN / n, LEAST_DRAWS, MOST_DRAWS))
@@ -111,7 +111,7 @@ def compared(
         p = binomtest(ours, ours + theirs).pvalue if ours + theirs else 1.0
     if p >= LEVEL:  # what the test does not tell apart, the interval does not either
         low, high = min(low, 0.0), max(high, 0.0)
-    return Comparison(found, float(low), float(high), float(p))
+    return ModelComparison(found, float(low), float(high), float(p))
 
 
 def _differences(metric: Metric, y: np.ndarray, losses: list, counts: np.ndarray) -> np.ndarray:
@@ -142,7 +142,7 @@ ROW_LOSSES: dict[str, Callable] = {
 }
 
 
-def as_good(versus: dict[str, Comparison]) -> str | None:
+def as_good(versus: dict[str, ModelComparison]) -> str | None:
     """The simple model that is better than the kept one; else the simplest that is as good."""
     for outcome in ("worse", "as good"):  # of the kept model
         for name, comparison in versus.items():
@@ -157,7 +157,7 @@ def spoken_score(score: float) -> str:
 
 
 def verdict(
-    versus: dict[str, Comparison],
+    versus: dict[str, ModelComparison],
     scores: dict[str, float],
     model: str,
     text: Callable[[float], str] = spoken_score,
@@ -284,7 +284,7 @@ class HeldOut:
     kept: str  # what the scored model is called: "the kernel machine", or "the model ..."
     baselines: dict[str, float]  # name -> score on the same rows, the simplest one first
     #: name -> how much better the model is than this baseline, where that is the simpler one
-    versus: dict[str, Comparison]
+    versus: dict[str, ModelComparison]
     #: number of rows that were scored, and number of rows that the model was fitted on
     rows: int
     trained_on: int

@@ -25,7 +25,7 @@ from mercer.learners.windows import NadarayaWatson
 from mercer.machines.candidates import (
     MachineKind,
     Recipe,
-    Trial,
+    RungFits,
     explicit_features,
     machine_kind,
     register_machine,
@@ -230,7 +230,7 @@ class Margin(MachineKind):
         return sorted(penalties)[(len(penalties) - 1) // 2]  # one that was tried
 
 
-def matrix_seconds(finals: Any, candidate: Any, trial: Trial) -> float:
+def matrix_seconds(finals: Any, candidate: Any, trial: RungFits) -> float:
     """Seconds of the kernel matrix of all rows of a trial, or of few if it is not kept."""
     others = trial.rows if trial.rows <= HELD_ROWS else trial.train
     return trial.rows * others * finals.entry(candidate)

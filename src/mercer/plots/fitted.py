@@ -175,7 +175,7 @@ class ModelRows(ABC):
         return column_kind("number") if numbers else kind
 
 
-class EncodedRows(ModelRows):
+class EncodedModelRows(ModelRows):
     """Rows of a table that an automatic estimator has encoded."""
 
     def __init__(self, table: EncodedTable, kinds: dict):
@@ -185,14 +185,14 @@ class EncodedRows(ModelRows):
         for j, feature in enumerate(table.features):
             self.parts.setdefault(feature.source, []).append(j)
 
-    def __getitem__(self, rows: np.ndarray) -> EncodedRows:
-        return EncodedRows(self.table[rows], self.kinds)
+    def __getitem__(self, rows: np.ndarray) -> EncodedModelRows:
+        return EncodedModelRows(self.table[rows], self.kinds)
 
     def cells(self, column: object) -> np.ndarray:
         return self.table.columns[column]
 
     def with_cells(
-        self, column: object, other: EncodedRows, rows: np.ndarray, label: str | None = None
+        self, column: object, other: EncodedModelRows, rows: np.ndarray, label: str | None = None
     ) -> EncodedColumns:
         """See `ModelRows`; with a ``label``, only that part of the column, such as an hour."""
         parts = self.parts.get(column, [])
@@ -200,11 +200,15 @@ class EncodedRows(ModelRows):
             parts = [j for j in parts if self.features[j].label == label]
         return self._with_parts(parts, other, rows)
 
-    def with_columns(self, columns: list, other: EncodedRows, rows: np.ndarray) -> EncodedColumns:
+    def with_columns(
+        self, columns: list, other: EncodedModelRows, rows: np.ndarray
+    ) -> EncodedColumns:
         parts = [j for column in columns for j in self.parts.get(column, [])]
         return self._with_parts(parts, other, rows)
 
-    def _with_parts(self, parts: list[int], other: EncodedRows, rows: np.ndarray) -> EncodedColumns:
+    def _with_parts(
+        self, parts: list[int], other: EncodedModelRows, rows: np.ndarray
+    ) -> EncodedColumns:
         numbers, objects = self.data.numbers.copy(), dict(self.data.objects)
         numbers[:, parts] = other.data.numbers[rows][:, parts]
         objects |= {j: other.data.objects[j][rows] for j in parts if j in objects}
@@ -253,7 +257,7 @@ def rows_of(model: Any, X: SamplesLike) -> ModelRows:
         vectors = isinstance(kernel, Kernel) and kernel.reads.coordinates
         return RawRows(as_rows(known_form(X)) if vectors else X)
     kinds = {column.name: column.of for column in model.columns_ if column.used}
-    return EncodedRows(model.encode_table(X), kinds)
+    return EncodedModelRows(model.encode_table(X), kinds)
 
 
 def typical_row(cells: np.ndarray, kind: ColumnKind | None) -> int:

@@ -35,6 +35,6 @@ __all__ = [
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
-from mercer.search.families import Costs, cheapest, s_curve
+from mercer.search.families import QueryCosts, cheapest, s_curve
 from mercer.search.readings import SetReading
 from mercer.search.spanning import reachability_tree

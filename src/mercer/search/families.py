@@ -34,7 +34,7 @@ class Amplification(NamedTuple):
     cost: float  # nanoseconds for a query, about
 
 
-class Costs(NamedTuple):
+class QueryCosts(NamedTuple):
     """About how many nanoseconds a step of a query takes."""
 
     #: one hash function, one table, one row that is met in a table, one distance
@@ -56,7 +56,7 @@ def cheapest(
     wanted: np.ndarray,
     others: np.ndarray,
     recall: float,
-    costs: Costs,
+    costs: QueryCosts,
     most_tables: int,
 ) -> Amplification | None:
     """The r and b that cost least, among those whose mean recall of ``wanted`` is large enough.

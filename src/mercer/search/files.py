@@ -58,7 +58,7 @@ class Stored:
 
 
 @dataclass(eq=False)
-class SparseRows:
+class StoredSparse:
     """A ``scipy.sparse.csr_array`` as its arrays, which may be taken out."""
 
     shape: tuple
@@ -99,7 +99,7 @@ class Skeleton:
                 found = OrderedRows.__new__(OrderedRows)
                 vars(found).update(value.parts)
                 return found
-            if isinstance(value, SparseRows):
+            if isinstance(value, StoredSparse):
                 data, indices, indptr = map(put_back, value.arrays)
                 if len(indptr) != value.shape[0] + 1:  # or as many numbers would be made
                     raise ValueError("sparse rows of another number than they say")
@@ -127,7 +127,7 @@ class Skeleton:
         if isinstance(value, np.ndarray) and value.nbytes >= LARGE and not value.dtype.hasobject:
             return self._stored(np.asarray(value), "array")  # samples of vectors are a subclass
         if isinstance(value, sp.csr_array):
-            return SparseRows(cast(tuple, value.shape), [value.data, value.indices, value.indptr])
+            return StoredSparse(cast(tuple, value.shape), [value.data, value.indices, value.indptr])
         if type(value) is list and len(value) >= LONG and set(map(type, value)) <= PLAIN:
             return self._stored(np.frombuffer(json.dumps(value).encode(), np.uint8), "list")
         return value

@@ -19,8 +19,8 @@ from mercer.samples import Samples, check_count, is_number, is_whole
 from mercer.search.brute import BruteForce
 from mercer.search.families import (
     Amplification,
-    Costs,
     HashFamily,
+    QueryCosts,
     StableProjections,
     cheapest,
     s_curve,
@@ -403,7 +403,9 @@ class LSHIndex(Index):
     def _plan(self, X: Samples, sample: Sample) -> tuple[HashFamily, Amplification, int]:
         """The family, with the width of its steps; r and b; and the most tables."""
         hashing, comparing = self.reading_.sizes(self.rows_)
-        costs = Costs(OPERATION * hashing, TABLE, VISIT, FETCH + OPERATION * comparing, X.shape[0])
+        costs = QueryCosts(
+            OPERATION * hashing, TABLE, VISIT, FETCH + OPERATION * comparing, X.shape[0]
+        )
         most, plans = self._room(X.shape[0]), []
         for family in _widths(self.reading_.family, sample):
             if self.n_tables is None or self.n_hashes is None:

@@ -23,7 +23,7 @@ import numpy as np
 from mercer.samples import LISTED as ORDERED, is_whole, kind_named
 from mercer.spoken import first_of
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds
-from mercer.tables.forms import SAID as SAID_ORDERS, Numbers, is_missing_mark
+from mercer.tables.forms import SAID as SAID_ORDERS, NumberColumn, is_missing_mark
 from mercer.tables.values import missing_values
 
 DATE_NAME = re.compile(
@@ -230,9 +230,9 @@ class Column:
         return self.rows - self.missing
 
     @property
-    def numbers(self) -> Numbers:
+    def numbers(self) -> NumberColumn:
         """How its numbers are written."""
-        return Numbers(self.decimal, self.unit, self.shares, self.scaled, self.limits)
+        return NumberColumn(self.decimal, self.unit, self.shares, self.scaled, self.limits)
 
     @property
     def form(self) -> str:

@@ -87,7 +87,7 @@ class Feature:
 
 
 @dataclass
-class Numbers:
+class NumberEncoding:
     """How a column of numbers, or a part of a date, is encoded."""
 
     place: int  # its row of the encoder's ``quantiles_``
@@ -155,7 +155,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         "columns": Column,
         "columns_": Column,
         "features_": Feature,
-        "numbers_": Numbers,
+        "numbers_": NumberEncoding,
     }
 
     def __init__(self, columns: list[Column] | None = None, rare: int = RARE):
@@ -174,7 +174,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         self.columns_ = infer_columns(table) if self.columns is None else self.columns
         self._refuse_absent(table)
         self.n_features_in_ = len(table)
-        self.numbers_: dict[str, Numbers] = {}
+        self.numbers_: dict[str, NumberEncoding] = {}
         self.levels_: dict[Any, list] = {}
         self.each_: dict[Any, list] = {}  # all levels of categories of many
         self.known_: dict[str, Any] = {}  # of the training cells of objects, see `known_cells`
@@ -254,7 +254,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
             self.features_ += [Feature(column.name, label, kind) for kind in kinds]
             self.features_ += [Feature(column.name, f"{label} is missing", "code")] * flag
             codes = ascending[i, new[i]].tolist() if few[i] else []
-            self.numbers_[label] = Numbers(len(self.numbers_), *record, flag, codes)
+            self.numbers_[label] = NumberEncoding(len(self.numbers_), *record, flag, codes)
         return quantiles
 
     def _scale_alike(self) -> None:

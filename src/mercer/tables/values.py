@@ -39,7 +39,7 @@ from mercer.samples import (
 from mercer.spoken import written
 from mercer.tables.forms import (
     ORDERS,
-    Numbers,
+    NumberColumn,
     clock_hours,
     is_one_zone,
     numbers_of,
@@ -329,7 +329,7 @@ def missing_values(values: np.ndarray) -> np.ndarray:
     return np.fromiter(map(is_, values.tolist(), repeat(None)), bool, len(values))
 
 
-def as_numbers(values: np.ndarray, form: Numbers | None = None) -> np.ndarray:
+def as_numbers(values: np.ndarray, form: NumberColumn | None = None) -> np.ndarray:
     """A column as float64: numbers do not change, texts become their numbers, else NaN.
 
     ``form`` is how the texts are written; None finds it from them.

@@ -20,10 +20,10 @@ from mercer.deep import DeepKernelClassifier, DeepKernelRegressor  # noqa: E402
 from mercer.deep.networks import training  # noqa: E402
 from mercer.deep.networks.inputs import (  # noqa: E402
     DirichletTargets,
-    NumberTargets,
+    LatentNumbers,
     log_shares,
 )
-from mercer.deep.networks.process import Numbers, RadialProcess, Seen  # noqa: E402
+from mercer.deep.networks.process import LearntNumbers, RadialProcess, Seen  # noqa: E402
 from mercer.distances import Minkowski  # noqa: E402
 from mercer.gram.on_torch import torch_threads  # noqa: E402
 from mercer.kernels import (  # noqa: E402
@@ -72,7 +72,7 @@ def tensor(values):
 
 def process(kernel, amplitude=1.7, noise=0.2):
     numbers = [np.log(SCALES), math.log(amplitude), math.log(noise)]
-    return RadialProcess(kernel, Numbers(*map(tensor, numbers)))
+    return RadialProcess(kernel, LearntNumbers(*map(tensor, numbers)))
 
 
 def seen(n=25, q=2, given=None, weights=None):
@@ -177,7 +177,7 @@ def test_densities_of_numbers():
         RNG.normal(size=(3, 2)),
     )
     wanted = [multivariate_normal(m, np.diag(v)).logpdf(z) for m, v, z in zip(mean, variance, y)]
-    assert_allclose(NumberTargets().log_density(mean, variance, y), wanted)
+    assert_allclose(LatentNumbers().log_density(mean, variance, y), wanted)
 
 
 # --- the estimators ------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.learners.base.centres import different_rows
-from mercer.learners.metrics.feature_metric import FORMS, Form, choose_metric, learn_metric
+from mercer.learners.metrics.feature_metric import FORMS, KernelForm, choose_metric, learn_metric
 
-FULL = Form(2, 1.4, full=True)
+FULL = KernelForm(2, 1.4, full=True)
 
 
 def problem(n=150, d=4, outputs=1, seed=0):
@@ -17,7 +17,7 @@ def problem(n=150, d=4, outputs=1, seed=0):
     return X, f[:, :outputs]
 
 
-@pytest.mark.parametrize("form", [*FORMS, Form(2, 2.0), Form(1, 0.7)], ids=str)
+@pytest.mark.parametrize("form", [*FORMS, KernelForm(2, 2.0), KernelForm(1, 0.7)], ids=str)
 @pytest.mark.parametrize("weights", [None, np.arange(1, 151.0) % 3 + 1])
 def test_the_metric_is_the_mean_outer_product_of_gradients(form, weights):
     X, Y = problem(outputs=3)

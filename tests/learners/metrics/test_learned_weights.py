@@ -23,7 +23,7 @@ from mercer.distances import (
     correlation_weights,
     weights,
 )
-from mercer.distances.weights import Answers, nearest_left_out
+from mercer.distances.weights import NeighbourAnswers, nearest_left_out
 from mercer.learners.metrics import CoordinateDescentWeights, linear_metric, noise_features
 from mercer.plots import NoiseFeatureDisplay
 
@@ -195,7 +195,7 @@ def test_the_leave_one_out_error(target, monkeypatch):
     goal = {"classes": y, "texts": np.array(list("abc"))[y], "numbers": X[:, 0] + 0.5}[target]
     D = Minkowski(1)(X).astype(np.float32)
     (nearest,) = nearest_left_out(lambda rows: [D[rows]], len(X), 5)
-    found = Answers(goal).errors(nearest).mean()
+    found = NeighbourAnswers(goal).errors(nearest).mean()
     assert_allclose(found, error_by_definition(D, goal, 5), rtol=1e-9)
 
 

@@ -209,7 +209,7 @@ def test_hashes_of_equal_rows_are_not_chosen_for_long(monkeypatch):
     tried = []
     real = families.s_curve
     monkeypatch.setattr(families, "s_curve", lambda *args: tried.append(1) or real(*args))
-    costs = families.Costs(1.0, 1.0, 1.0, 1.0, 1000)
+    costs = families.QueryCosts(1.0, 1.0, 1.0, 1.0, 1000)
     plan = families.cheapest(lambda d: np.exp(-d), np.zeros(9), np.zeros(9), 0.9, costs, 1000)
     assert plan[:2] == (1, 1)
     assert len(tried) < 5

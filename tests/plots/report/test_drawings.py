@@ -14,7 +14,7 @@ from mercer.plots.displays.partial_dependence import Dependence
 from mercer.plots.displays.spectral import EmbeddingDisplay
 from mercer.plots.marks import BOTTOM, LEFT, LOWER, RIGHT, TOP, Axis, brief, padded
 from mercer.plots.report.advice import LearningCurve
-from mercer.plots.report.kernel import PALETTE, Embedding, indexed_png, levels
+from mercer.plots.report.kernel import PALETTE, EmbeddingSection, indexed_png, levels
 from mercer.plots.report.subject import Score
 from mercer.plots.report.why import dependence_drawing
 
@@ -156,7 +156,7 @@ def test_rows_have_the_colours_of_their_classes():
     for kept in (12, 8, 1):
         labels = np.minimum(y, kept - 1)
         display = EmbeddingDisplay(scores, labels, classes=np.arange(kept))
-        drawn = Embedding(display, right).drawn(None)
+        drawn = EmbeddingSection(display, right).drawn(None)
         assert len(drawn["points"]) == 900
         counts = collections.Counter(look for _, _, look in drawn["points"])
         assert set(counts) == {f"c{i}" for i in range(min(kept, 8))}
@@ -174,7 +174,7 @@ def test_rows_have_the_shades_of_their_targets():
     rng = np.random.default_rng(0)
     y = np.append(rng.normal(size=500), 1e9)
     points = EmbeddingDisplay(rng.normal(size=(501, 2)), y)
-    drawn = Embedding(points, np.zeros(501, bool)).drawn(None)
+    drawn = EmbeddingSection(points, np.zeros(501, bool)).drawn(None)
     looks = {target: look for target, (_, _, look) in zip(y, drawn["points"])}
     assert set(looks.values()) == {f"v{i}" for i in range(8)}
     assert looks[y.min()] == "v0"
@@ -182,5 +182,5 @@ def test_rows_have_the_shades_of_their_targets():
     assert drawn["high"] < 10
     assert drawn["names"] == []
     points = EmbeddingDisplay(rng.normal(size=(5, 2)), np.ones(5))
-    same = Embedding(points, np.arange(5) == 3).drawn(None)
+    same = EmbeddingSection(points, np.arange(5) == 3).drawn(None)
     assert [look for *_, look in same["points"]] == ["v0", "v0", "v0", "v0 wrong", "v0"]

@@ -7,7 +7,7 @@ import pytest
 from mercer import KernelClassifier, KernelRegressor
 from mercer.plots import save_report
 from mercer.plots.report import structures
-from mercer.plots.report.structures import Molecules
+from mercer.plots.report.structures import MoleculeSection
 from mercer.plots.report.subject import Subject
 
 pytest.importorskip("rdkit")
@@ -25,7 +25,7 @@ def subject(y, estimator):
 
 def test_worst_molecules_their_neighbours_and_cliffs():
     about = subject(LARGE, KernelRegressor)
-    found = Molecules.measured(about)
+    found = MoleculeSection.measured(about)
     assert found.column == "smiles"
     assert len(found.cases) == 4
     error = np.abs(about.y_test - about.predicted)
@@ -55,19 +55,21 @@ def test_atoms_that_carry_a_prediction():
 
 
 def test_classes_and_tables_without_molecules():
-    found = Molecules.measured(subject(np.where(LARGE > 9, "large", "small"), KernelClassifier))
+    found = MoleculeSection.measured(
+        subject(np.where(LARGE > 9, "large", "small"), KernelClassifier)
+    )
     assert {own.said for own, _ in found.cases} <= {"predicted large", "predicted small"}
     assert found.atoms
     X = np.random.default_rng(0).normal(size=(60, 2))
     model = KernelRegressor(trials=1).fit(X[:40], X[:40, 0])
     about = Subject(model, X[:40], X[:40, 0], holdout=(X[40:], X[40:, 0]))
-    assert not Molecules.applies(about)
+    assert not MoleculeSection.applies(about)
 
 
 def test_atoms_are_coloured_or_not_mentioned(monkeypatch):
     about = subject(LARGE, KernelRegressor)
     monkeypatch.setattr(structures, "_atoms", lambda *_: None)
-    found = Molecules.measured(about)
+    found = MoleculeSection.measured(about)
     assert not found.atoms
     page = found.html(type("Report", (), {"facts": about.facts}))
     assert "Blue atoms" not in page

@@ -26,12 +26,12 @@ from sklearn.svm import SVC
 
 from mercer.kernels import RBF, TableKernel
 from mercer.machines import holdout
-from mercer.machines.holdout import Comparison, score_held_out
+from mercer.machines.holdout import ModelComparison, score_held_out
 from mercer.plots.report import data as report_columns
 from mercer.plots.report.advice import Suspicion
 from mercer.plots.report.class_errors import calibration
-from mercer.plots.report.contents import Contender, Leaderboard, render, write_report
-from mercer.plots.report.data import Columns
+from mercer.plots.report.contents import Contender, Contenders, render, write_report
+from mercer.plots.report.data import ColumnSection
 from mercer.plots.report.kernel import levels
 from mercer.plots.report.subject import Score
 from mercer.selection.automatic import KernelMachine, KernelRegressor
@@ -389,9 +389,9 @@ def test_a_paired_test_says_whether_a_simpler_model_does_as_well(wine, outcome, 
     data = replace(
         wine[3],
         score=score(0.9, 0.8, 0.96),
-        leaderboard=Leaderboard(
+        leaderboard=Contenders(
             [Contender("linear", "linear", unseen=score(0.85, 0.75, 0.93))],
-            {"linear": Comparison((low + high) / 2, low, high, p)},
+            {"linear": ModelComparison((low + high) / 2, low, high, p)},
             wine[3].leaderboard.kept,
         ),
     )
@@ -413,9 +413,9 @@ def test_no_better_than_guessing_is_said(wine):
     data = replace(
         wine[3],
         score=score(0.5, 0.4, 0.6),
-        leaderboard=Leaderboard(
+        leaderboard=Contenders(
             [Contender("trivial", "trivial", unseen=score(0.45, 0.4, 0.5))],
-            {"trivial": Comparison(0.05, -0.1, 0.2, 0.5)},
+            {"trivial": ModelComparison(0.05, -0.1, 0.2, 0.5)},
             wine[3].leaderboard.kept,
         ),
     )
@@ -509,7 +509,7 @@ def test_a_table_that_polars_does_not_read_is_named_in_the_code():
     provenance = replace(data.provenance, new_path="NEW.jsonl")
     for kind, reader in ((data["columns"][0].kind, "pl.read_ndjson("), ("graph", "...  # a table")):
         columns = [replace(data["columns"][0], kind=kind), *data["columns"][1:]]
-        changed = replace(data, provenance=provenance).having(columns=Columns(columns))
+        changed = replace(data, provenance=provenance).having(columns=ColumnSection(columns))
         page = Page(render(changed))
         assert any(f"new = {reader}" in element["text"] for element in page.of("pre"))
 
@@ -602,7 +602,7 @@ def test_a_report_is_written_whole_or_not_at_all(wine, tmp_path, monkeypatch):
 def test_of_thousands_of_columns_a_thousand_are_listed(diabetes):
     data = diabetes[3]
     for count in (1000, 1200):
-        many = data.having(columns=Columns((data["columns"].each * 200)[:count]))
+        many = data.having(columns=ColumnSection((data["columns"].each * 200)[:count]))
         page, numbers = read_page(many)
         assert len(page.of("svg", "sparkline")) == len(numbers["columns"]) == 1000
         assert numbers["n_columns"] == count

@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score
 
 from mercer import KernelClassifier, KernelRegressor
 from mercer.machines import linear
-from mercer.machines.holdout import Comparison, hold_out, kept_words, score_held_out
+from mercer.machines.holdout import ModelComparison, hold_out, kept_words, score_held_out
 from mercer.machines.scores import interval, metric_named
 from mercer.machines.tasks import Classification, Regression
 from mercer.tables import task_of
@@ -107,7 +107,7 @@ def test_a_baseline_within_the_interval_is_said_to_do_as_well():
     score = score_held_out(model, (X[:200], y[:200]), (X[200:], y[200:]))
     assert score.as_good == "trivial"
     assert "simpler model may do as well: the baseline 'trivial'" in score.verdict()
-    worse = Comparison(-0.1, -0.15, -0.05, 0.01)
+    worse = ModelComparison(-0.1, -0.15, -0.05, 0.01)
     better = replace(score, versus={"trivial": worse})
     assert "simpler model is better: the baseline 'trivial'" in better.verdict()
     assert better.verdict().endswith("better by 0.1 (95% interval 0.05 to 0.15).")

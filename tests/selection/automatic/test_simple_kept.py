@@ -9,7 +9,7 @@ import mercer
 from mercer import KernelClassifier, KernelRegressor
 from mercer.machines.candidates import Candidate, Tried
 from mercer.machines.holdout import (
-    Comparison,
+    ModelComparison,
     as_good,
     compared,
     score_held_out,
@@ -198,8 +198,8 @@ def test_two_intervals_that_overlap_may_belong_to_models_that_differ():
 
 
 def test_a_better_simple_model_is_named_before_one_as_good():
-    even, worse = Comparison(0.0, -0.1, 0.1, 0.9), Comparison(-0.2, -0.3, -0.1, 0.01)
-    better = Comparison(0.2, 0.1, 0.3, 0.01)
+    even, worse = ModelComparison(0.0, -0.1, 0.1, 0.9), ModelComparison(-0.2, -0.3, -0.1, 0.01)
+    better = ModelComparison(0.2, 0.1, 0.3, 0.01)
     assert as_good({"trivial": even, "linear": worse}) == "linear"
     assert as_good({"trivial": better, "linear": even}) == "linear"
     assert as_good({"trivial": better, "linear": better}) is None

@@ -13,7 +13,7 @@ from mercer.solvers.rows import (
     ROUNDED_ROWS,
     CachedRows,
     FactorRows,
-    HeldRows,
+    HeldRowSource,
     PairGram,
     PairRows,
     add_products,
@@ -36,9 +36,9 @@ def pair_gram(size):
 
 
 SOURCES = {
-    "held": lambda: (HeldRows(K, 1), K),
-    "held, threads": lambda: (HeldRows(K, 3), K),
-    "held, fortran order": lambda: (HeldRows(np.asfortranarray(K), 1), K),
+    "held": lambda: (HeldRowSource(K, 1), K),
+    "held, threads": lambda: (HeldRowSource(K, 3), K),
+    "held, fortran order": lambda: (HeldRowSource(np.asfortranarray(K), 1), K),
     "pair": lambda: (PairRows(pair_gram(61), 1), K),
     "pair, threads": lambda: (PairRows(pair_gram(1), 3), K),
     "cache of 1 row": lambda: (cached(1), K),
@@ -104,7 +104,7 @@ def test_the_block_for_steps_is_that_of_the_variables(source, place):
 
 def test_the_whole_of_a_matrix_that_is_held_is_not_copied():
     rows = np.arange(150)
-    held = HeldRows(K, 1)
+    held = HeldRowSource(K, 1)
     assert held.block(rows, rows) is K
     assert held.block(rows, rows[::-1].copy()) is not K
 
@@ -186,10 +186,10 @@ def test_only_a_cache_can_narrow():
 
 def test_which_source():
     dense, tiled = DenseGram(K, symmetric=True), TiledGram(RBF(0.5), X)
-    assert isinstance(row_source(dense, 0, 0.0, 1), HeldRows)
+    assert isinstance(row_source(dense, 0, 0.0, 1), HeldRowSource)
     assert isinstance(row_source(FeatureGram(X), 0, 0.0, 1), FactorRows)
     held = row_source(tiled, 2**30, 0.0, 1)  # it is small, and there is room
-    assert isinstance(held, HeldRows)
+    assert isinstance(held, HeldRowSource)
     assert_allclose(held.values, K, atol=1e-12)
     assert isinstance(row_source(tiled, 150 * 150 * 8 - 1, 0.0, 1), CachedRows)
 
@@ -210,7 +210,7 @@ class Products(GramOperator):
 
 
 def test_an_operator_of_a_users_own_has_a_source():
-    assert isinstance(row_source(Products(X), 150 * 150 * 8, 0.0, 1), HeldRows)
+    assert isinstance(row_source(Products(X), 150 * 150 * 8, 0.0, 1), HeldRowSource)
     few, g = row_source(Products(X), 10 * 150 * 8, 0.0, 1), np.zeros(150)
     assert isinstance(few, CachedRows)
     few.add(np.array([3, 7]), np.array([1.0, -2.0]), g)
@@ -221,7 +221,7 @@ def test_an_operator_of_a_users_own_may_choose_another():
     class Known(Products):
         pass
 
-    row_source.register(Known, lambda K, cache_bytes, room, n_jobs: HeldRows(L, n_jobs))
+    row_source.register(Known, lambda K, cache_bytes, room, n_jobs: HeldRowSource(L, n_jobs))
     assert row_source(Known(X), 0, 0.0, 1).values is L
     assert isinstance(row_source(Products(X), 0, 0.0, 1), CachedRows)
 
@@ -281,14 +281,14 @@ def test_sums_do_not_depend_on_the_threads(n_jobs, monkeypatch):
     monkeypatch.setattr(row_sources, "SHARED", 1)
     rows, change = np.arange(150), RNG.normal(size=150)
     one, several = np.zeros(150), np.zeros(150)
-    HeldRows(K, 1).add(rows, change, one)
-    HeldRows(K, n_jobs).add(rows, change, several)
+    HeldRowSource(K, 1).add(rows, change, one)
+    HeldRowSource(K, n_jobs).add(rows, change, several)
     assert_array_equal(one, several)
 
 
 def test_a_part_of_a_matrix_is_copied_only_if_the_cache_holds_it():
     part = DenseGram(K, symmetric=True).part(np.arange(100))
-    assert isinstance(row_source(part, 100 * 100 * 8, 0.0, 1), HeldRows)
+    assert isinstance(row_source(part, 100 * 100 * 8, 0.0, 1), HeldRowSource)
     assert isinstance(row_source(part, 100 * 100 * 8 - 1, 0.0, 1), CachedRows)
 
 

@@ -10,7 +10,7 @@ from mercer import _native
 from mercer.gram import DenseGram, FeatureGram, Place, TiledGram, gram
 from mercer.kernels import RBF, Linear, Sigmoid
 from mercer.solvers.result import Reason
-from mercer.solvers.rows import FactorRows, HeldRows
+from mercer.solvers.rows import FactorRows, HeldRowSource
 from mercer.solvers.smo.dual import DualProblem
 from mercer.solvers.smo.smo import SmoSolver
 
@@ -230,7 +230,7 @@ def test_the_native_loops_refuse_wrong_shapes():
         _native.smo_add_rows(K, np.array([3]), np.array([1.0]), v.copy(), 0, 3)
 
 
-class Counting(HeldRows):
+class Counting(HeldRowSource):
     """Rows that say how many of them were added."""
 
     def __init__(self, K):

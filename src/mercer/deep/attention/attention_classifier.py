@@ -170,7 +170,7 @@ class AttentionClassifier(Classifier, BaseEstimator, GaussianOutputs):
         seed = drawn_seed(self.random_state)
         with torch_side.torch_threads(self.n_jobs):
             network = torch_side.begin(self._shape(vocabulary, classes), self.device, seed)
-            training = torch_side.Training(
+            training = torch_side.TokenTraining(
                 self.epochs, self.batch_size, float(self.learning_rate), float(self.weight_decay)
             )
             path = []
@@ -221,7 +221,7 @@ class AttentionClassifier(Classifier, BaseEstimator, GaussianOutputs):
         return _torch_side().restored(shape, self.device, vars(self)["weights_"])
 
     def _shape(self, vocabulary: list, classes: np.ndarray) -> Any:
-        return _torch_side().Shape(
+        return _torch_side().NetworkShape(
             len(vocabulary) + 1, len(classes), self.kernel, self.scale, self.width, self.n_heads,
             self.n_layers, self.dropout, self.causal, self.max_length,
         )  # fmt: skip

@@ -24,11 +24,11 @@ from torch import Tensor
 from mercer.deep.attention.kernels import (
     Attention,
     AttentionKernel,
-    Distance,
+    DistanceAttention,
     DotProduct,
     FunctionKernel,
     Gaussian,
-    Intersection,
+    IntersectionAttention,
     Quadratic,
     summing,
 )
@@ -138,9 +138,9 @@ def _causal(of_q: Tensor, of_k: Tensor, values: Tensor) -> Tensor:
 NAMED: dict[str, Callable[[], AttentionKernel]] = {
     "dot_product": DotProduct,
     "rbf": Gaussian,
-    "distance": Distance,
+    "distance": DistanceAttention,
     "quadratic": Quadratic,
-    "intersection": Intersection,
+    "intersection": IntersectionAttention,
     "linear": EluFeatures,
     "random_features": PositiveFeatures,
 }

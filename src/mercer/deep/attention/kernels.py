@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from mercer.deep.attention.tiles import Plan, Tile, attend_by_tiles, masked
+from mercer.deep.attention.tiles import Tile, TilePlan, attend_by_tiles, masked
 from mercer.persistence import fields
 
 #: the pull-back of a tile: gradients in q, k and the parameters from that in the values
@@ -102,7 +102,7 @@ class PairKernel(AttentionKernel):
     exponentiated = True
 
     def attend(self, a: Attention) -> Tensor:
-        plan = Plan(self, a.mask_rows, a.causal, a.dropout, a.scale)
+        plan = TilePlan(self, a.mask_rows, a.causal, a.dropout, a.scale)
         return attend_by_tiles(a.query, a.key, a.value, a.mask, plan)
 
     def parameters(self) -> list[Tensor]:
@@ -252,7 +252,7 @@ class Gaussian(PairKernel):
         return self.values(q, k, scale), pull_back
 
 
-class Distance(PairKernel):
+class DistanceAttention(PairKernel):
     """scale |q - k|, which favours keys that are far away."""
 
     exponentiated = False
@@ -341,7 +341,7 @@ class Quadratic(PairKernel):
         return scale * products.square(), pull_back
 
 
-class Intersection(PairKernel):
+class IntersectionAttention(PairKernel):
     """exp(scale Σ_a min(q_a, k_a)), by a loop over the columns a."""
 
     def values(self, q: Tensor, k: Tensor, scale: float) -> Tensor:

@@ -24,7 +24,7 @@ ROWS, COLUMNS = 512, 512  # of a tile: smaller ones are slower, and larger ones 
 CAUSAL_ROWS = 256  # of a tile, half of which may be masked
 
 
-class Plan(NamedTuple):
+class TilePlan(NamedTuple):
     """How a kernel attends.
 
     Attributes
@@ -53,7 +53,7 @@ class Tile(NamedTuple):
 
 
 def attend_by_tiles(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, plan: Plan
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, plan: TilePlan
 ) -> Tensor:
     """Outputs (n, l, e) for q (n, l, d), k (n, s, d), v (n, s, e) and a mask (m, l or 1, s or 1).
 
@@ -66,7 +66,7 @@ def attend_by_tiles(
 class _Tiles(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[override]
-        ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, plan: Plan,
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, plan: TilePlan,
         seed: int, *parameters: Tensor,
     ) -> Tensor:  # fmt: skip
         out = query.new_empty(*query.shape[:2], value.shape[-1])

@@ -178,14 +178,17 @@ class KernelAttention(nn.Module):
         return values.unflatten(-1, (self.num_heads, -1)).transpose(-2, -3)
 
 
-__all__ = ["Shape", "Training", "attention_of", "begin", "outputs", "restored", "torch_threads"]
+__all__ = [
+    "NetworkShape", "TokenTraining", "attention_of", "begin", "outputs", "restored",
+    "torch_threads",
+]  # fmt: skip
 
 BATCH = 256  # samples that are answered at a time
 SPREAD = 0.02  # standard deviation of the first embeddings: larger ones are learnt slowly
 
 
 @dataclass(frozen=True)
-class Shape:
+class NetworkShape:
     """What a network is made of; each field is a parameter of `AttentionClassifier`."""
 
     tokens: int
@@ -203,7 +206,7 @@ class Shape:
 class TokenNetwork(nn.Module):
     """Embeddings of tokens and positions, layers of attention, and the mean over the tokens."""
 
-    def __init__(self, shape: Shape):
+    def __init__(self, shape: NetworkShape):
         super().__init__()
         width, similarity = shape.width, as_attention_kernel(shape.kernel)
         self.causal = shape.causal
@@ -245,14 +248,14 @@ class TokenNetwork(nn.Module):
         return self.tokens(codes) + self.positions.weight[: codes.shape[1]]
 
 
-def begin(shape: Shape, device: Any, seed: int) -> TokenNetwork:
+def begin(shape: NetworkShape, device: Any, seed: int) -> TokenNetwork:
     """A new network."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return TokenNetwork(shape).to(choose_device(device))
 
 
-def restored(shape: Shape, device: Any, weights: dict[str, np.ndarray]) -> TokenNetwork:
+def restored(shape: NetworkShape, device: Any, weights: dict[str, np.ndarray]) -> TokenNetwork:
     """A network with the weights that training found."""
     network = begin(shape, device, 0)
     network.load_state_dict({name: torch.from_numpy(a.copy()) for name, a in weights.items()})
@@ -284,7 +287,7 @@ def attention_of(network: TokenNetwork, codes: np.ndarray, layer: int) -> np.nda
 
 
 @dataclass(frozen=True)
-class Training:
+class TokenTraining:
     """Adam on the cross-entropy, by batches, with a rate that rises and then falls to 0."""
 
     epochs: int

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.deep.networks.inputs import (
     DirichletTargets,
+    LatentNumbers,
     LatentTargets,
-    NumberTargets,
     Standardised,
     log_shares,
 )
@@ -442,7 +442,7 @@ class DeepKernelRegressor(MultiOutputMixin, Regressor, DeepKernel, GaussianNumbe
         scale = Standardised.of(Y, distinct.weights)
         self.y_mean_, self.y_scale_ = scale.mean * scale.unit, scale.spread * scale.unit
         self.one_target_ = training.y.ndim == 1
-        self._fit_deep(distinct, scale(Y), NumberTargets())
+        self._fit_deep(distinct, scale(Y), LatentNumbers())
         unit = float(np.log(self.y_scale_).sum())
         self.held_likelihood_ = {k: v - unit for k, v in self.held_likelihood_.items()}
         return self

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from mercer.deep.torch_layers import checked
 from mercer.estimator import Seed
-from mercer.gram import Columns, Place, gram
+from mercer.gram import Place, PreparedSide, gram
 from mercer.kernels import RBF, ArcCosine, Kernel
 from mercer.learners.features import different_centres, frequencies, principal_axes
 from mercer.samples import Samples
@@ -214,7 +214,7 @@ class NystroemFeatures(nn.Module):
         if not np.isfinite(K).all():
             raise ValueError(f"{self.kernel!r} is beyond the range of floats: scale the samples.")
         kept = different_centres(K)
-        self._centres = Columns(self.kernel, X[drawn[kept]])
+        self._centres = PreparedSide(self.kernel, X[drawn[kept]])
         axes = principal_axes(K[np.ix_(kept, kept)])
         self.register_buffer("axes", torch.tensor(axes, dtype=torch.get_default_dtype()))
         self.out_features = axes.shape[1]

@@ -32,7 +32,7 @@ class LatentTargets(ABC):
         """Log-likelihood (n,) of targets Y for outputs of these means and variances, (n, q)."""
 
 
-class NumberTargets(LatentTargets):
+class LatentNumbers(LatentTargets):
     """Numbers with Gaussian noise."""
 
     loss = "squared"

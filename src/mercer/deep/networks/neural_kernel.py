@@ -230,7 +230,7 @@ class NeuralKernel(KernelLearner):
                     keep(shape, best, path, held_path)
                 return best
             epochs = self._epochs(len(rows.x))
-            training = torch_side.Training(
+            training = torch_side.NetworkTraining(
                 epochs, self._batch(len(rows.x)), self._rate(), float(self.alpha),
                 torch_side.LOSSES[loss], self.patience, self.trained == "last",
             )  # fmt: skip

@@ -28,7 +28,7 @@ ROWS = 4096  # that are compared with the points at a time
 CANDIDATES = 8  # rows among which each inducing point is chosen
 
 
-class Numbers(NamedTuple):
+class LearntNumbers(NamedTuple):
     """Logarithms of what is learnt.
 
     Attributes
@@ -78,14 +78,14 @@ class RadialProcess:
     """
 
     kernel: Kernel
-    numbers: Numbers
+    numbers: LearntNumbers
 
     @classmethod
     def begin(cls, kernel: Kernel, x: Tensor) -> RadialProcess:
         """A process for standardised columns x (n, d): rows are about a length scale apart."""
         d = x.shape[1]
         scales = x.new_full((d,), math.log(max(d, 1)) / 2)
-        return cls(kernel, Numbers(scales, x.new_tensor(0.0), x.new_tensor(math.log(0.1))))
+        return cls(kernel, LearntNumbers(scales, x.new_tensor(0.0), x.new_tensor(math.log(0.1))))
 
     def gram(self, x: Tensor, z: Tensor) -> Tensor:
         """Covariances of rows x (n, d) and z (m, d)."""
@@ -134,14 +134,14 @@ class RadialProcess:
         for _ in range(STEPS):
             raise_if_stopped()
             adam.zero_grad()
-            process = replace(self, numbers=Numbers(*free))
+            process = replace(self, numbers=LearntNumbers(*free))
             try:
                 loss = -process.log_likelihood(rows) / len(rows.x)
             except LinAlgError:
                 break
             if float(loss.detach()) < least:
                 least = float(loss.detach())
-                best = replace(self, numbers=Numbers(*(t.detach().clone() for t in free)))
+                best = replace(self, numbers=LearntNumbers(*(t.detach().clone() for t in free)))
             loss.backward()
             adam.step()
         return best
@@ -243,7 +243,7 @@ class Posterior:
         """A posterior from its ``arrays``."""
         on = choose_device(device)
         tensors = {name: torch.tensor(values, device=on) for name, values in found.items()}
-        numbers = Numbers(*(tensors[name] for name in Numbers._fields))
+        numbers = LearntNumbers(*(tensors[name] for name in LearntNumbers._fields))
         process = RadialProcess(kernel, numbers)
         return cls(process, tensors["points"], tensors["weights"], tensors["roots"])
 
@@ -301,7 +301,7 @@ def learn_jointly(
             group["lr"] = rate * one_cycle(step / steps)
         adam.zero_grad(set_to_none=True)
         codes = (network.code(part.x.to(dtype)).double() - centre) / spread
-        at = replace(process, numbers=Numbers(*free))
+        at = replace(process, numbers=LearntNumbers(*free))
         try:
             loss = -at.log_likelihood(part._replace(x=codes)) / len(chosen)
         except LinAlgError:

@@ -66,15 +66,15 @@ def objective(
 ROWS = 4096  # that go through a network at a time where no gradient is wanted
 
 
-class Rows(NamedTuple):
+class WeightedInputs(NamedTuple):
     """Inputs (n, d), targets (n, q) and weights (n,), whose mean is 1."""
 
     x: Tensor
     y: Tensor
     weights: Tensor
 
-    def part(self, rows: Any) -> Rows:
-        return Rows(self.x[rows], self.y[rows], self.weights[rows])
+    def part(self, rows: Any) -> WeightedInputs:
+        return WeightedInputs(self.x[rows], self.y[rows], self.weights[rows])
 
 
 class Epoch(NamedTuple):
@@ -96,7 +96,7 @@ class Epoch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Training:
+class NetworkTraining:
     """Adam on the objective, with a rate that rises for a tenth of the steps and then falls.
 
     Parameters
@@ -122,7 +122,7 @@ class Training:
     head_only: bool
 
     def run(
-        self, network: NeuralKernelNetwork, rows: Rows, held: Rows | None,
+        self, network: NeuralKernelNetwork, rows: WeightedInputs, held: WeightedInputs | None,
         rng: np.random.RandomState,
     ) -> Iterator[Epoch]:  # fmt: skip
         """Change the network; yield after each epoch."""
@@ -153,7 +153,7 @@ class Training:
             if worse >= self.patience:
                 return
 
-    def mean_loss(self, network: NeuralKernelNetwork, rows: Rows) -> float:
+    def mean_loss(self, network: NeuralKernelNetwork, rows: WeightedInputs) -> float:
         losses = self.loss(outputs(network, rows.x), rows.y)
         return float((rows.weights * losses).sum() / rows.weights.sum())
 
@@ -165,7 +165,7 @@ def outputs(network: torch.nn.Module, x: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def ridge_head(network: NeuralKernelNetwork, rows: Rows, alpha: float) -> None:
+def ridge_head(network: NeuralKernelNetwork, rows: WeightedInputs, alpha: float) -> None:
     """The head of least alpha / 2 W² + mean of w (y - W φ - b)² / 2: ridge regression on φ."""
     total, n = rows.weights.double().sum(), len(rows.x)
     size, q = network.head.in_features, network.head.out_features
@@ -212,16 +212,16 @@ def made(
 
 
 __all__ = [
-    "LOSSES", "ROWS", "LinAlgError", "Posterior", "RadialProcess", "Training", "answers", "arrays",
-    "check_process_kernel", "codes", "hidden", "learn_jointly", "made", "moments", "ridge_head",
-    "rows", "seen", "torch_threads",
+    "LOSSES", "ROWS", "LinAlgError", "NetworkTraining", "Posterior", "RadialProcess", "answers",
+    "arrays", "check_process_kernel", "codes", "hidden", "learn_jointly", "made", "moments",
+    "ridge_head", "rows", "seen", "torch_threads",
 ]  # fmt: skip
 
 
-def rows(x: np.ndarray, Y: np.ndarray, w: np.ndarray, dtype: str, device: Any) -> Rows:
+def rows(x: np.ndarray, Y: np.ndarray, w: np.ndarray, dtype: str, device: Any) -> WeightedInputs:
     """Training rows on a device, with weights whose mean is 1."""
     weights = w / w.mean() if len(w) else w
-    return Rows(*(_tensor(part, dtype, device) for part in (x, Y, weights)))
+    return WeightedInputs(*(_tensor(part, dtype, device) for part in (x, Y, weights)))
 
 
 def answers(network: NeuralKernelNetwork, x: np.ndarray, dtype: str, device: Any) -> np.ndarray:

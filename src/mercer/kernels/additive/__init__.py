@@ -3,8 +3,8 @@
 from mercer.kernels.additive.additive_kernel import (
     FITTED,
     Additive,
-    AdditiveParts,
     CoarseColumn,
+    LearntAdditive,
     PairFunctions,
     coarse_column,
     laplacian,

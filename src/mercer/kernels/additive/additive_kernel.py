@@ -194,7 +194,7 @@ def pair_functions(
 
 
 @fields()
-class AdditiveParts:
+class LearntAdditive:
     """What `Additive` learns from its training sample.
 
     Attributes
@@ -211,7 +211,7 @@ class AdditiveParts:
         self.bins, self.functions, self.pairs = bins, list(functions), list(pairs)
 
     def __repr__(self) -> str:
-        return f"AdditiveParts({len(self.functions)} columns, {len(self.pairs)} pairs)"
+        return f"LearntAdditive({len(self.functions)} columns, {len(self.pairs)} pairs)"
 
     @property
     def width(self) -> int:
@@ -257,7 +257,7 @@ class Additive(Kernel):
         Columns whose numbers are categories, which are alike if they are equal.
     functions : int >= 1, default=32
         Most functions of a column: the leading eigenfunctions of its centred kernel.
-    parts : AdditiveParts, optional
+    parts : LearntAdditive, optional
         The bins and functions. None means that ``bind`` learns them from the training sample.
 
     See Also
@@ -299,7 +299,7 @@ class Additive(Kernel):
     pair_weights: Any = 1.0
     categories: Sequence = ()
     functions: int = 32
-    parts: AdditiveParts | None = None
+    parts: LearntAdditive | None = None
 
     def validate(self) -> None:
         if not (is_number(self.gamma) and 0 < self.gamma < np.inf):
@@ -318,8 +318,8 @@ class Additive(Kernel):
                 raise TypeError(f"{name}={getattr(self, name)!r}: give a list.")
         if not all(map(is_whole, self.categories)):
             raise ValueError(f"categories={self.categories!r}: give numbers of columns.")
-        if not (self.parts is None or isinstance(self.parts, AdditiveParts)):
-            raise TypeError(f"parts={self.parts!r}: give None, to learn them, or AdditiveParts.")
+        if not (self.parts is None or isinstance(self.parts, LearntAdditive)):
+            raise TypeError(f"parts={self.parts!r}: give None, to learn them, or LearntAdditive.")
         for pair in self.pairs:
             two = isinstance(pair, (tuple, list, np.ndarray)) and len(pair) == 2
             if not (two and all(map(is_whole, pair)) and pair[0] != pair[1]):
@@ -352,7 +352,7 @@ class Additive(Kernel):
         grid = {j: coarse_column(places[j], counts[j], FITTED) for j in {*sum(ordered, ())}}
         made = [pair_functions((j, k), grid[j], grid[k]) for j, k in ordered]
         centred = [pair.centred(pair.counts(codes, w)) for pair in made]
-        bound = self.copied(parts=AdditiveParts(bins, functions, centred))
+        bound = self.copied(parts=LearntAdditive(bins, functions, centred))
         _ = bound._scales()
         return bound
 

@@ -20,7 +20,7 @@ from mercer.kernels.additive import (
     FITTED,
     MOST,
     Additive,
-    AdditiveParts,
+    LearntAdditive,
     PairFunctions,
     TableBins,
     coarse_column,
@@ -58,7 +58,7 @@ ROW_BYTES = 64  # of a row with pairs, beside its codes: targets, residuals, wei
 
 
 @fields()
-class Training(NamedTuple):
+class WeightedTraining(NamedTuple):
     """The rows of a fit that have a positive weight."""
 
     table: Any
@@ -81,7 +81,7 @@ class CodedRows:
     def __init__(self):
         self.codes, self.y, self.weights = [], [], []
 
-    def add(self, codes: np.ndarray, training: Training) -> None:
+    def add(self, codes: np.ndarray, training: WeightedTraining) -> None:
         """Add rows: codes (columns, n), and where their targets and weights are."""
         self.codes.append(codes)
         self.y.append(training.y)
@@ -180,12 +180,12 @@ class AdditiveLearner(BaseEstimator):
 
     def _training(
         self, table: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None
-    ) -> Training:
+    ) -> WeightedTraining:
         w = check_weights(table, sample_weight)
         if w is not None and not w.all():  # a row of weight 0 counts as absent
             kept = np.flatnonzero(w)
-            return Training(take_rows(table, kept), y[kept], w[kept])
-        return Training(table, y, w)
+            return WeightedTraining(take_rows(table, kept), y[kept], w[kept])
+        return WeightedTraining(table, y, w)
 
     def _learn_columns(self, table: np.ndarray) -> None:
         self._columns = TableColumns.of(table, self.categories)
@@ -396,7 +396,7 @@ class AdditiveLearner(BaseEstimator):
         ]
         w = np.exp(-np.log(np.atleast_2d(self.penalties_)).mean(axis=0))
         d = len(counts)
-        parts = AdditiveParts(self._bins, self._functions(counts, self.gamma_), made)
+        parts = LearntAdditive(self._bins, self._functions(counts, self.gamma_), made)
         return Additive(
             pairs, self.gamma_, w[:d], w[d:] if pairs else 1.0, sorted(self._columns.levels),
             parts=parts,

@@ -16,10 +16,10 @@ from mercer.learners.additive.additive_learner import (
     ROUNDS,
     AdditiveLearner,
     CodedRows,
-    Training,
+    WeightedTraining,
     counted_pairs,
 )
-from mercer.learners.additive.in_parts import ClassificationParts
+from mercer.learners.additive.in_parts import AdditiveClassificationParts
 from mercer.learners.additive.table_columns import TableColumns, checked_table
 from mercer.learners.base import (
     FitsInParts,
@@ -113,7 +113,7 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
         self._check_parameters()
         return fit_stream(self.part_fit(), chunks, checkpoint)
 
-    def _first_codes(self, training: Training) -> np.ndarray:
+    def _first_codes(self, training: WeightedTraining) -> np.ndarray:
         """Bins of these rows, and their codes."""
         self._learn_columns(training.table)
         rows = self._columns.read(training.table)
@@ -122,12 +122,12 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
 
     # --- rows in parts -------------------------------------------------------------------------
 
-    def part_fit(self) -> ClassificationParts:
-        return ClassificationParts(self)
+    def part_fit(self) -> AdditiveClassificationParts:
+        return AdditiveClassificationParts(self)
 
     def _read_training(
         self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None, *, reset: bool
-    ) -> Training:
+    ) -> WeightedTraining:
         table = checked_table(self, X, reset=reset)
         y = check_targets(table, y, type(self).__name__, numeric=False)
         return self._training(table, column_or_1d(y, warn=True), sample_weight)
@@ -155,7 +155,7 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
 
     def code_rows(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None
-    ) -> tuple[np.ndarray, Training]:
+    ) -> tuple[np.ndarray, WeightedTraining]:
         """The codes of these rows, by the bins of `begin_rows`, and where their classes are."""
         training = self._read_training(X, y, sample_weight, reset=False)
         return self._bins.codes(self._columns.read(training.table), self.n_jobs), training

@@ -109,7 +109,7 @@ class Counted:
         return Counted(self.tables + other.tables, rows)
 
 
-class RegressionParts(AdditiveParts):
+class AdditiveRegressionParts(AdditiveParts):
     """The fit of an `AdditiveRegressor`. Sums of targets are those of a fit up to rounding.
 
     Attributes
@@ -150,7 +150,7 @@ class RegressionParts(AdditiveParts):
         return self.learner.fit_counts(total.tables, total.rows)
 
 
-class ClassificationParts(AdditiveParts):
+class AdditiveClassificationParts(AdditiveParts):
     """The fit of an `AdditiveClassifier`, whose Newton steps read the codes of all rows."""
 
     numeric: ClassVar[bool] = False

@@ -18,10 +18,10 @@ from mercer.learners.additive.additive_learner import (
     ROUNDS,
     AdditiveLearner,
     CodedRows,
-    Training,
+    WeightedTraining,
     counted_pairs,
 )
-from mercer.learners.additive.in_parts import RegressionParts
+from mercer.learners.additive.in_parts import AdditiveRegressionParts
 from mercer.learners.additive.table_columns import TableColumns, checked_table
 from mercer.learners.base import (
     FitsInParts,
@@ -60,7 +60,7 @@ TO_PAIRS = 10  # steps with pairs, which begin at the penalties before
 class Stream:
     """What `partial_fit` keeps between its calls: the first rows, and then tables of all rows."""
 
-    waiting: Training | None
+    waiting: WeightedTraining | None
     tables: CountTables | None
     chunks: int
 
@@ -143,7 +143,7 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
             self._leave_bins(training)
         return self
 
-    def _leave_bins(self, training: Training) -> None:
+    def _leave_bins(self, training: WeightedTraining) -> None:
         """Solve again for all different numbers, with the penalties that the bins have."""
         rows, w = self._columns.read(training.table), training.all_weights
         every = TableBins.of(rows, w, EXACT_ROWS, set(self._columns.levels))
@@ -173,7 +173,7 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
 
     def _read_training(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, *, reset: bool
-    ) -> Training:
+    ) -> WeightedTraining:
         table = checked_table(self, X, reset=reset)
         y = check_targets(table, y, type(self).__name__)
         check_squares(y)
@@ -183,13 +183,13 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
             self._flat = y.ndim == 1
         return training
 
-    def _fit_rows(self, training: Training, pairs: bool) -> CountTables:
+    def _fit_rows(self, training: WeightedTraining, pairs: bool) -> CountTables:
         tables, codes = self._first_tables(training)
         Y = self._less_offsets(training.y)
         self._solve(tables, (codes, Y, training.all_weights) if pairs else None)
         return tables
 
-    def _first_tables(self, training: Training) -> tuple[CountTables, np.ndarray]:
+    def _first_tables(self, training: WeightedTraining) -> tuple[CountTables, np.ndarray]:
         """Bins of these rows, their tables, and their codes."""
         rows = self._begin(training)
         codes = self._bins.codes(rows, self.n_jobs)
@@ -198,7 +198,7 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
         tables.add(codes, Y, training.weights, self.n_jobs)
         return tables, codes
 
-    def _begin(self, training: Training, means: np.ndarray | None = None) -> np.ndarray:
+    def _begin(self, training: WeightedTraining, means: np.ndarray | None = None) -> np.ndarray:
         """Bins of these rows, and the means of the targets, which are subtracted; the rows read."""
         rows = self._columns.read(training.table)
         self._learn_bins(rows, training.weights)
@@ -314,7 +314,7 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
             self._solve(stream.tables)
         return self
 
-    def _fit_first(self, stream: Stream, more: Training) -> None:
+    def _fit_first(self, stream: Stream, more: WeightedTraining) -> None:
         """The rows up to now, or tables of all of them once there are enough for the bins."""
         held = more if stream.waiting is None else _joined(stream.waiting, more)
         stream.waiting = held._replace(table=plain_columns(held.table))
@@ -328,7 +328,7 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
                 self._add(tables, _some(held, slice(BIN_ROWS, n)))
                 self._solve(tables)
 
-    def _add(self, tables: CountTables, more: Training) -> np.ndarray:
+    def _add(self, tables: CountTables, more: WeightedTraining) -> np.ndarray:
         """Add rows to the tables; returns their codes."""
         codes = self._bins.codes(self._columns.read(more.table), self.n_jobs)
         tables.add(codes, self._less_offsets(more.y), more.weights, self.n_jobs)
@@ -356,8 +356,8 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
 
     # --- rows in parts -------------------------------------------------------------------------
 
-    def part_fit(self) -> RegressionParts:
-        return RegressionParts(self)
+    def part_fit(self) -> AdditiveRegressionParts:
+        return AdditiveRegressionParts(self)
 
     @fitting
     def begin_rows(
@@ -388,7 +388,7 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
 
     def count_rows(
         self, tables: CountTables, X: Any, y: Any, sample_weight: ArrayLike | None = None
-    ) -> tuple[np.ndarray, Training]:
+    ) -> tuple[np.ndarray, WeightedTraining]:
         """Add rows to tables; returns their codes, and where their targets are."""
         training = self._read_training(X, y, sample_weight, reset=False)
         outputs = 1 if training.y.ndim == 1 else training.y.shape[1]
@@ -420,15 +420,15 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
         return parts
 
 
-def _some(training: Training, rows: slice) -> Training:
+def _some(training: WeightedTraining, rows: slice) -> WeightedTraining:
     w = training.weights
     numbers = np.arange(len(training.y))[rows]
-    return Training(
+    return WeightedTraining(
         take_rows(training.table, numbers), training.y[rows], None if w is None else w[rows]
     )
 
 
-def _joined(a: Training, b: Training) -> Training:
+def _joined(a: WeightedTraining, b: WeightedTraining) -> WeightedTraining:
     plain = a.weights is None and b.weights is None
     w = None if plain else np.concatenate([a.all_weights, b.all_weights])
-    return Training(join_rows(a.table, b.table), np.concatenate([a.y, b.y]), w)
+    return WeightedTraining(join_rows(a.table, b.table), np.concatenate([a.y, b.y]), w)

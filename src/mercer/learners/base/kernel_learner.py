@@ -22,11 +22,11 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.distances import float_range
 from mercer.estimator import Seed, estimator
 from mercer.gram import (
-    Columns,
     GramOperator,
     LowRankGram,
     Place,
     PlaceOfLearner,
+    PreparedSide,
     gram,
     in_single_precision,
 )
@@ -47,7 +47,7 @@ from mercer.solvers.rows import ROUNDED_ROWS
 from mercer.threads import forget
 
 #: ``X_fit_`` of learners as predictions have prepared it: neither files nor copies need it
-PREPARED: WeakKeyDictionary[Any, Columns] = WeakKeyDictionary()
+PREPARED: WeakKeyDictionary[Any, PreparedSide] = WeakKeyDictionary()
 
 
 class FitPath:
@@ -343,13 +343,13 @@ class KernelLearner(BaseEstimator):
         """The same for encoded samples; what is prepared of ``X_fit_`` is kept for later calls."""
         columns = PREPARED.get(self)
         if columns is None or not columns.are(self.kernel_, self.X_fit_):
-            columns = PREPARED[self] = Columns(self.kernel_, self.X_fit_)
+            columns = PREPARED[self] = PreparedSide(self.kernel_, self.X_fit_)
         return self.gram_between(X, columns)
 
     def keep_support(self, X: Any) -> None:
         """Keep the samples that predictions compare new samples with: the learner is fitted now."""
         self.X_fit_ = self.kernel_.support(X)
-        PREPARED[self] = Columns(self.kernel_, self.X_fit_)
+        PREPARED[self] = PreparedSide(self.kernel_, self.X_fit_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

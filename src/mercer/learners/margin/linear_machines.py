@@ -22,7 +22,7 @@ from mercer.learners.base import (
     unit_of,
     weigh_classes,
 )
-from mercer.learners.margin.linear_support_vectors import LinearFit, LinearMachine, Solve
+from mercer.learners.margin.linear_support_vectors import LinearFit, LinearSupportVectors, Solve
 from mercer.samples import SamplesLike
 from mercer.solvers.linear import (
     ClassDual,
@@ -37,7 +37,7 @@ from mercer.threads import fitting, forget
 
 
 @estimator
-class LinearSVC(OutputClassifier, LinearMachine):
+class LinearSVC(OutputClassifier, LinearSupportVectors):
     r"""Linear support vector classification, for many samples and many columns.
 
     For two classes, labelled y = ±1, minimise
@@ -258,7 +258,7 @@ class ClassFit(LinearFit):
 
 
 @estimator
-class LinearSVR(Regressor, LinearMachine):
+class LinearSVR(Regressor, LinearSupportVectors):
     r"""Linear support vector regression, for many samples and many columns.
 
     Minimise

@@ -35,7 +35,7 @@ Solve = Callable[[], LinearResult]
 
 
 @estimator
-class LinearMachine(LinearLearner):
+class LinearSupportVectors(LinearLearner):
     r"""Abstract: the parts of LinearSVC and LinearSVR that are the same.
 
     Parameters

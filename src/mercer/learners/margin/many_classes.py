@@ -35,7 +35,7 @@ from mercer.learners.base import (
     votes,
     weigh_classes,
 )
-from mercer.learners.margin.support_vectors import Machine, SupportVectorMachine
+from mercer.learners.margin.support_vectors import MachineProblem, SupportVectorMachine
 from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
 from mercer.samples import SamplesLike
 from mercer.solvers import Reason, solve_all, worst
@@ -126,7 +126,7 @@ class ManyClasses(Classifier, SupportVectorMachine):
     def _check_totals(self, totals: np.ndarray) -> None:
         """Refuse classes that have no machine; ``totals`` are the sums of their bounds."""
 
-    def _finish(self, result: SmoResult, machine: Machine) -> SmoResult:
+    def _finish(self, result: SmoResult, machine: MachineProblem) -> SmoResult:
         """The result of a machine from the solution of its dual."""
         return result
 
@@ -224,13 +224,15 @@ class ManyClasses(Classifier, SupportVectorMachine):
                 source = solver.rows_of(duals.K, duals.bounds)
         machines = enumerate(self.machines(duals.codes, duals.bounds))
         tasks = [
-            partial(self._fit_machine, duals, Machine(duals.K, problem, solver, number, source))
+            partial(
+                self._fit_machine, duals, MachineProblem(duals.K, problem, solver, number, source)
+            )
             for number, (_, problem) in machines
         ]
         results = solve_all(tasks, 1)
         return results, np.stack([r.coef for r in results])
 
-    def _fit_machine(self, duals: Duals, machine: Machine) -> SmoResult:
+    def _fit_machine(self, duals: Duals, machine: MachineProblem) -> SmoResult:
         result = self._solve(machine, duals.path) if duals.warm else machine.solved()
         return self._finish(result, machine)
 
@@ -266,7 +268,7 @@ class ManyClasses(Classifier, SupportVectorMachine):
         def solve(machine: int) -> SmoResult:
             rows, part = grams.of(*pairs[machine])
             problem = self._problem_of(duals.codes[rows] == pairs[machine][0], duals.bounds[rows])
-            return self._fit_machine(duals, Machine(part, problem, solver, machine))
+            return self._fit_machine(duals, MachineProblem(part, problem, solver, machine))
 
         return dict(zip(machines, solve_all([partial(solve, each) for each in machines], jobs)))
 
@@ -289,7 +291,7 @@ class ManyClasses(Classifier, SupportVectorMachine):
                 continue
             if duals.path is not None and duals.warm:
                 duals.path.keep_dual(m, problem.C, result)
-            machine = Machine(duals.K.part(each), problem, solver, m)
+            machine = MachineProblem(duals.K.part(each), problem, solver, m)
             found[m] = self._finish(result, machine)
         return found
 

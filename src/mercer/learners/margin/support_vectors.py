@@ -48,7 +48,7 @@ SOLVERS = ("auto", "exact", "low_rank")
 SAID_EVERY = 1.0  # seconds between lines of verbose=True
 
 
-class Machine(NamedTuple):
+class MachineProblem(NamedTuple):
     """What one machine of a fit is solved from.
 
     Attributes
@@ -307,7 +307,7 @@ class SupportVectorMachine(KernelLearner, ABC):
         budget = self.place.budget(32 * n * n / share)  # all of K fits in a quarter of it
         return int(share * max(0.9 * budget - BESIDE, budget / 4))
 
-    def _solve(self, machine: Machine, fit_path: WarmStarts | None = None) -> SmoResult:
+    def _solve(self, machine: MachineProblem, fit_path: WarmStarts | None = None) -> SmoResult:
         """Solve the dual of one machine.
 
         On a path it starts from the last solution on the path; with ``warm_start`` from the
@@ -329,7 +329,7 @@ class SupportVectorMachine(KernelLearner, ABC):
         self, K: GramOperator, problem: DualProblem, fit_path: WarmStarts | None
     ) -> SmoResult:
         """The same for the only machine of a learner."""
-        return self._solve(Machine(K, problem, self._solver(K.shape[0])), fit_path)
+        return self._solve(MachineProblem(K, problem, self._solver(K.shape[0])), fit_path)
 
     def _start(
         self, machine: int, problem: DualProblem, fit_path: WarmStarts | None

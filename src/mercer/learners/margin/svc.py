@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimator import estimator
 from mercer.learners.base import Training, finite_fit
 from mercer.learners.margin.many_classes import ManyClasses
-from mercer.learners.margin.support_vectors import Machine, SupportVectorMachine
+from mercer.learners.margin.support_vectors import MachineProblem, SupportVectorMachine
 from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
 from mercer.samples import SamplesLike
 from mercer.solvers import Reason
@@ -151,7 +151,7 @@ class NuSVC(ManyClasses):
                 f"{largest[worst]:.6g}, twice the share of the smaller class."
             )
 
-    def _finish(self, result: SmoResult, machine: Machine) -> SmoResult:
+    def _finish(self, result: SmoResult, machine: MachineProblem) -> SmoResult:
         """The machine divided by its margin ρ = (ρ₊ - ρ₋) / 2, so that f = ±1 on the margin.
 
         (LIBSVM section 4.) The division makes the violation larger if ρ is small, so the dual is

@@ -15,7 +15,7 @@ from sklearn.utils.validation import column_or_1d
 
 from mercer.estimator import estimator
 from mercer.learners.base import Regressor, Training, finite_fit, unit_of
-from mercer.learners.margin.support_vectors import Machine, SupportVectorMachine
+from mercer.learners.margin.support_vectors import MachineProblem, SupportVectorMachine
 from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
 from mercer.samples import SamplesLike, is_number
 from mercer.solvers import solve_all, worst
@@ -276,7 +276,7 @@ class KernelQuantileRegression(Regressor, SupportVectorMachine):
         problems = [DualProblem.quantile(y / scale, bounds, level) for level in self._levels()]
 
         def machine(i: int) -> SmoResult:
-            machine = Machine(K, problems[i], self._solver(K.shape[0]), i)
+            machine = MachineProblem(K, problems[i], self._solver(K.shape[0]), i)
             return self._solve(machine, fit_path).scaled(scale)
 
         results = solve_all([lambda i=i: machine(i) for i in range(len(problems))], 1)

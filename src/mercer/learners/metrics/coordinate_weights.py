@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from mercer.distances import Answers, Distance, Minkowski, are_classes, nearest_left_out
+from mercer.distances import Distance, Minkowski, NeighbourAnswers, are_classes, nearest_left_out
 from mercer.estimator import Seed, estimator
 from mercer.gram import Place
 from mercer.learners.base import check_count, check_seed, check_targets, remember_columns
@@ -41,7 +41,7 @@ class WeightedTerms(NamedTuple):
     """
 
     X: Any
-    answers: Answers
+    answers: NeighbourAnswers
     distance: Distance
     weights: np.ndarray
 
@@ -106,7 +106,7 @@ def weighted_terms(
                     "values (sklearn.preprocessing.MaxAbsScaler)."
                 )
         weights = [1 / mean if mean >= least else 0.0 for mean in means]
-    return WeightedTerms(X, Answers(y, classes), distance, np.asarray(weights, np.float64))
+    return WeightedTerms(X, NeighbourAnswers(y, classes), distance, np.asarray(weights, np.float64))
 
 
 @estimator

@@ -44,7 +44,7 @@ from mercer.learners.metrics.feature_metric import (
     FORMS,
     FULL_COLUMNS,
     FeatureMetric,
-    Form,
+    KernelForm,
     choose_metric,
 )
 from mercer.learners.ridge import least_left_out, solve_by_value
@@ -287,7 +287,7 @@ class FeatureMachine(KernelLearner):
         check_count("rank", self.rank)
         check_solver(self.solver, SOLVERS, ["penalty"])
 
-    def _forms(self, d: int) -> list[Form]:
+    def _forms(self, d: int) -> list[KernelForm]:
         """The forms that the parameters allow, with the given power."""
         norms = (1, 2) if self.norm == "auto" else (self.norm,)
         kinds = {"auto": (False, True), "diagonal": (False,), "full": (True,)}[self.metric]
@@ -298,7 +298,7 @@ class FeatureMachine(KernelLearner):
             return forms
         return [form._replace(power=self.power) for form in forms if self.power <= form.norm]
 
-    def _affordable_rows(self, X: Samples, forms: list[Form]) -> int:
+    def _affordable_rows(self, X: Samples, forms: list[KernelForm]) -> int:
         """``learning_rows``, or fewer if there are fewer rows or ``memory`` holds fewer."""
         d, full = X.shape[1], any(form.full for form in forms)
         at_once = min(len(forms), count_jobs(self.n_jobs))

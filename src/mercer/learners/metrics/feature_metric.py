@@ -34,7 +34,7 @@ FULL_GAIN = (
 FULL_COLUMNS = 400  # with more columns, a full metric is only tried if metric="full" is given
 
 
-class Form(NamedTuple):
+class KernelForm(NamedTuple):
     """What kernel is learnt.
 
     Attributes
@@ -53,7 +53,7 @@ class Form(NamedTuple):
 
 
 #: What suits thresholds, columns of different weight, and smooth functions of few directions
-FORMS = (Form(1, 1.0), Form(2, 1.0), Form(2, 1.4, full=True))
+FORMS = (KernelForm(1, 1.0), KernelForm(2, 1.0), KernelForm(2, 1.4, full=True))
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class FeatureMetric:
     step: int
     outer_product: np.ndarray = field(repr=False)
     bandwidth: float
-    form: Form
+    form: KernelForm
 
 
 def choose_metric(
@@ -94,7 +94,7 @@ def choose_metric(
     Y: np.ndarray,
     weights: np.ndarray | None = None,
     *,
-    forms: Sequence[Form] = FORMS,
+    forms: Sequence[KernelForm] = FORMS,
     n_jobs: int | None = None,
     on_step: Callable[[int, float], bool | None] | None = None,
     **settings: Any,
@@ -112,7 +112,7 @@ def choose_metric(
             asked.set()
         return asked.is_set()
 
-    def learn(form: Form) -> FeatureMetric | None:
+    def learn(form: KernelForm) -> FeatureMetric | None:
         if form is not forms[0] and (asked.is_set() or stopping()):
             return None
         return learn_metric(X, Y, weights, form=form, on_step=step, **settings)
@@ -126,7 +126,7 @@ def learn_metric(
     Y: np.ndarray,
     weights: np.ndarray | None = None,
     *,
-    form: Form = FORMS[1],
+    form: KernelForm = FORMS[1],
     bandwidth: float | str = "auto",
     penalty: float | str = "auto",
     steps: int = 4,
@@ -239,7 +239,7 @@ class _Fit(NamedTuple):
 class _Problem:
     """The rows in units of their standard deviations: the first ``m`` learn, the others judge."""
 
-    def __init__(self, U, Y, w, m: int, form: Form):
+    def __init__(self, U, Y, w, m: int, form: KernelForm):
         self.U, self.others = U[:m], U[m:]
         self.Y, self.answers = Y[:m], Y[m:]
         self.w, self.others_w = w[:m], w[m:]

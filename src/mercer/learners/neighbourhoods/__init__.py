@@ -4,6 +4,6 @@ from mercer.learners.neighbourhoods.neighbourhood_regressor import (
     NeighbourhoodMachineClassifier,
     NeighbourhoodMachineRegressor,
 )
-from mercer.learners.neighbourhoods.trials import Member
+from mercer.learners.neighbourhoods.trials import NetworkMember
 
 __all__ = ["Member", "NeighbourhoodMachineClassifier", "NeighbourhoodMachineRegressor"]

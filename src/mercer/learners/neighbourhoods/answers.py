@@ -18,7 +18,7 @@ from mercer.distances import Minkowski
 from mercer.estimator import estimator
 from mercer.gram import PlaceOfLearner
 from mercer.learners.base import Reasons, check_count, read_like_fitted, signed_reasons
-from mercer.learners.neighbourhoods.trials import Member
+from mercer.learners.neighbourhoods.trials import NetworkMember
 from mercer.persistence import fields, whole
 from mercer.samples import Samples, SamplesLike
 from mercer.search import Index, fit_index
@@ -49,7 +49,7 @@ class NeighbourhoodAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     memory: int | float | str | None = None
     n_jobs: int | None = None
 
-    members_: list[Member] = field(init=False)
+    members_: list[NetworkMember] = field(init=False)
     rows_: np.ndarray = field(init=False)
     encoder_: Any = field(init=False)
     _targets: np.ndarray = field(init=False)

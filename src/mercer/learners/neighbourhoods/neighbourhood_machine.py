@@ -28,7 +28,7 @@ from mercer.learners.neighbourhoods.trials import (
     KINDS,
     Design,
     Earlier,
-    Trial,
+    NetworkTrial,
     check_parameters,
     check_validation,
     ladder,
@@ -39,7 +39,7 @@ from mercer.learners.neighbourhoods.trials import (
 from mercer.persistence import fields, whole
 from mercer.samples import EncodedColumns
 from mercer.solvers.neighbourhoods import (
-    Checkpoint,
+    HeldOutScores,
     NeighbourhoodResult,
     NeighbourhoodSolver,
     TrainingRows,
@@ -237,18 +237,18 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
 
     def _begin(
         self, names: list, features: list[Feature], M: EncodedColumns, classes: bool
-    ) -> tuple[list[Trial], Trial]:
+    ) -> tuple[list[NetworkTrial], NetworkTrial]:
         """The members of a new fit, and the last network that was trained, cut if one was."""
 
-        def trial(scaling: str, kept: list) -> Trial:
+        def trial(scaling: str, kept: list) -> NetworkTrial:
             design = Design.of(features, M, self._weights, scaling, kept)
             rows = TrainingRows(*design.read(M), self._targets, self._weights, classes)
-            return Trial(rows, design)
+            return NetworkTrial(rows, design)
 
         scalings = list(KINDS) if self.scaling == "auto" else [self.scaling]
         fit, held = self._split(0, classes)
         scalings = scalings if len(held) >= FEWEST_HELD else scalings[:1]
-        first: list[Trial] = []
+        first: list[NetworkTrial] = []
         wide = len(names) > MANY_COLUMNS if self.prune == "auto" else self.prune
         if wide and len(held) >= FEWEST_HELD:
             first = [self._matter(trial, scalings[0], names, fit, held)]
@@ -274,7 +274,9 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
             return members, last.cut()
         return self._add_members(members, last, classes)
 
-    def _go_on(self, trials: list[Trial], classes: bool) -> tuple[list[Trial], Trial]:
+    def _go_on(
+        self, trials: list[NetworkTrial], classes: bool
+    ) -> tuple[list[NetworkTrial], NetworkTrial]:
         """The members of a fit after they were trained on, and the last of them."""
         members, last = list(trials), trials[0]
         for m, trial in enumerate(trials):
@@ -286,8 +288,8 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
         return self._add_members(members, last, classes)
 
     def _add_members(
-        self, members: list[Trial], last: Trial, classes: bool
-    ) -> tuple[list[Trial], Trial]:
+        self, members: list[NetworkTrial], last: NetworkTrial, classes: bool
+    ) -> tuple[list[NetworkTrial], NetworkTrial]:
         """All members that are wanted; new ones read the columns as the first one does."""
         while len(members) < self.n_members and not last.interrupted:
             m = len(members)
@@ -307,7 +309,7 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
         earlier.check_sizes(self.width, self.hidden)
         return earlier
 
-    def _keep(self, trials: list[Trial]) -> None:
+    def _keep(self, trials: list[NetworkTrial]) -> None:
         """Keep the members: the machine is fitted now."""
         results = [trial.result for trial in trials]
         self.scaling_ = trials[0].design.scaling
@@ -323,12 +325,12 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
 
     def _matter(
         self,
-        trial: Callable[[str, list], Trial],
+        trial: Callable[[str, list], NetworkTrial],
         scaling: str,
         names: list,
         fit: np.ndarray,
         held: np.ndarray,
-    ) -> Trial:
+    ) -> NetworkTrial:
         """The best network on all columns, or on those that matter most.
 
         All columns stay if there is no time for networks that could tell which ones matter.
@@ -412,14 +414,14 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
 
     def _train(
         self,
-        trial: Trial,
+        trial: NetworkTrial,
         fit: np.ndarray,
         held: np.ndarray,
         member: int,
         runs: int,
         solver: NeighbourhoodSolver | None = None,
         end: float | None = None,
-    ) -> Trial:
+    ) -> NetworkTrial:
         """One run of the solver, with its share of the time that is left for ``runs`` runs.
 
         It goes on from the result of a trial that has one.
@@ -433,7 +435,7 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
         self._runs += 1
         run = self._runs
 
-        def report(found: Checkpoint) -> None:
+        def report(found: HeldOutScores) -> None:
             if self.verbose:
                 print(f"run {run}, step {found.step:,}: held-out loss {found.loss:.5g}")
             if self.progress is not None:

@@ -28,7 +28,7 @@ from mercer.learners.base import (
 from mercer.samples import EncodedColumns, is_number
 from mercer.solvers import Reason
 from mercer.solvers.neighbourhoods import (
-    Checkpoint,
+    HeldOutScores,
     NeighbourhoodResult,
     Network,
     TrainingRows,
@@ -199,7 +199,7 @@ def check_validation(rows: Any, n: int, warm_start: bool) -> np.ndarray | None:
 
 
 @dataclass(frozen=True)
-class Member:
+class NetworkMember:
     """A trained network, with z of the training rows.
 
     Attributes
@@ -225,7 +225,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Trial:
+class NetworkTrial:
     """Rows as a design reads them, and what was trained on them."""
 
     rows: TrainingRows
@@ -242,15 +242,15 @@ class Trial:
     def interrupted(self) -> bool:
         return self.result is not None and self.result.reason is Reason.INTERRUPTED
 
-    def cut(self) -> Trial:
+    def cut(self) -> NetworkTrial:
         """The same; a later one was interrupted."""
         return replace(self, result=replace(self.result, reason=Reason.INTERRUPTED))
 
-    def member(self, n_jobs: int | None) -> Member:
+    def member(self, n_jobs: int | None) -> NetworkMember:
         """The network that was trained, with z of all rows."""
         result, rows = self.result, self.rows
         Z = result.network.embed(rows.numbers, rows.extra, n_jobs)
-        return Member(self.design, result.network, result.temperature, Z, self.split)
+        return NetworkMember(self.design, result.network, result.temperature, Z, self.split)
 
     def held_values(self, fit: np.ndarray, held: np.ndarray, n_jobs: int | None) -> np.ndarray:
         """What the rows it was trained on predict for those that were held out, (held, outputs)."""
@@ -269,7 +269,9 @@ class Trial:
         return smooth(queries, Z, known.targets, known.weights, tau, n_jobs)[0]
 
 
-def mean_loss(trials: list[Trial], fit: np.ndarray, held: np.ndarray, n_jobs: int | None) -> float:
+def mean_loss(
+    trials: list[NetworkTrial], fit: np.ndarray, held: np.ndarray, n_jobs: int | None
+) -> float:
     """The held-out loss of the mean of several machines."""
     values = np.mean([trial.held_values(fit, held, n_jobs) for trial in trials], axis=0)
     new = trials[0].rows.take(held)
@@ -342,7 +344,7 @@ class Earlier:
     importances : dict or None
     """
 
-    members: list[Member]
+    members: list[NetworkMember]
     curves: list[np.ndarray]
     steps: list[int]
     targets: np.ndarray
@@ -352,7 +354,7 @@ class Earlier:
     def trials(
         self, M: EncodedColumns, targets: np.ndarray, weights: np.ndarray, classes: bool,
         n_jobs: int | None,
-    ) -> list[Trial]:  # fmt: skip
+    ) -> list[NetworkTrial]:  # fmt: skip
         """The members as trials, for the same rows encoded again.
 
         Raises
@@ -372,7 +374,9 @@ class Earlier:
             Z = member.network.embed(rows.numbers, rows.extra, n_jobs)
             if not _close(Z, member.Z, CLOSE):
                 self._refuse()
-            found.append(Trial(rows, member.design, _result(member, curve, steps), member.split))
+            found.append(
+                NetworkTrial(rows, member.design, _result(member, curve, steps), member.split)
+            )
         return found
 
     def check_sizes(self, width: int, hidden: int) -> None:
@@ -392,9 +396,9 @@ class Earlier:
         )
 
 
-def _result(member: Member, curve: np.ndarray, steps: int) -> NeighbourhoodResult:
+def _result(member: NetworkMember, curve: np.ndarray, steps: int) -> NeighbourhoodResult:
     """The result that a member was kept for."""
-    points = [Checkpoint(int(step), float(loss), float(tau)) for step, loss, tau in curve]
+    points = [HeldOutScores(int(step), float(loss), float(tau)) for step, loss, tau in curve]
     losses = [point.loss for point in points]
     loss = np.nan if np.isnan(losses).all() else float(np.nanmin(losses))
     return NeighbourhoodResult(

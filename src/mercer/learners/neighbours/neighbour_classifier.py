@@ -30,7 +30,7 @@ from mercer.learners.neighbours.neighbour_targets import (
     Classes,
     Neighbourhoods,
     Numbers,
-    Weighing,
+    WeightRule,
     check_weighing,
 )
 from mercer.learners.windows import window_sums
@@ -78,7 +78,7 @@ def some_widths(distances: np.ndarray) -> list[float]:
 def left_out_scores(
     found: Neighbourhoods,
     targets: Classes | Numbers,
-    weighings: Sequence[Weighing],
+    weighings: Sequence[WeightRule],
     numbers: Sequence[int],
     weights: np.ndarray | None,
     n_jobs: int | None,
@@ -130,7 +130,7 @@ def _sums(
     found: Neighbourhoods,
     targets: Classes | Numbers,
     running: Callable[[np.ndarray], np.ndarray] | None,
-    weighing: Weighing,
+    weighing: WeightRule,
     numbers: Sequence[int],
 ) -> np.ndarray:
     """What the nearest sum up to, for each number of them: (n, numbers, columns)."""
@@ -222,7 +222,7 @@ class NeighbourPredictor(CountSearch):
 
     def _check_weight(self, training: Training, k: int) -> None:
         """Raise ValueError if the rows do not add up to k neighbours."""
-        n, weighing = training.X.shape[0], Weighing(self._rule, self.width_)
+        n, weighing = training.X.shape[0], WeightRule(self._rule, self.width_)
         total = n if training.weights is None else float(training.weights.sum())
         if total < k or (weighing.adaptive and total <= k):
             what = f"n_samples={n}"
@@ -239,7 +239,7 @@ class NeighbourPredictor(CountSearch):
     ) -> dict[tuple[int, float | None], float]:
         """The leave-one-out score of each k and width, from one search for the largest k."""
         n = training.X.shape[0]
-        adaptive = Weighing(self._rule, None).adaptive and self.width is None
+        adaptive = WeightRule(self._rule, None).adaptive and self.width is None
         numbers = some_neighbours(n) if auto_k else [int(self.n_neighbors)]
         most = max(1, min(n - 1, self.place.budget(PAIR * n * n) // (PAIR * n)))
         numbers = [k for k in numbers if self._rows_needed(k, adaptive) <= most]
@@ -253,7 +253,7 @@ class NeighbourPredictor(CountSearch):
         distances, indices = self.ask(index, training.X, None, most)
         found = self._counted(distances, indices)
         widths = some_widths(distances) if auto_width else [self.width]
-        weighings = [Weighing(self._rule, width) for width in widths]
+        weighings = [WeightRule(self._rule, width) for width in widths]
         scores = left_out_scores(
             found, self._targets, weighings, numbers, training.weights, self.n_jobs
         )
@@ -304,7 +304,7 @@ class NeighbourPredictor(CountSearch):
         Z = self.queries(X)
         if self.n_neighbors_ is None:
             return self._sums_of_all(Z)
-        weighing = Weighing(self._rule, self.width_)
+        weighing = WeightRule(self._rule, self.width_)
         m = self._rows_needed(self.n_neighbors_, weighing.adaptive)
         n = self.X_fit_.shape[0]
         m = min(m, n if self._weights is not None and Z is not None else m)
@@ -331,7 +331,7 @@ class NeighbourPredictor(CountSearch):
         columns = self._targets.columns()
         return columns if is_classifier(self) else self._targets.answers(columns)
 
-    def _weigh(self, weighing: Weighing, found: Neighbourhoods) -> np.ndarray:
+    def _weigh(self, weighing: WeightRule, found: Neighbourhoods) -> np.ndarray:
         assert self.n_neighbors_ is not None
         W = weighing(found, self.n_neighbors_)
         return self._targets.filled(self._targets.sums(found.indices[:, : W.shape[1]], W))

@@ -47,7 +47,7 @@ class Neighbourhoods(NamedTuple):
         return Neighbourhoods(self.distances[rows], self.indices[rows], counts)
 
 
-class Weighing(NamedTuple):
+class WeightRule(NamedTuple):
     """A rule that gives weights to the k nearest of a query.
 
     Attributes
@@ -173,7 +173,7 @@ def infinite_alone(W: np.ndarray) -> np.ndarray:
 FEW = 32  # columns that are compared one by one
 
 
-class Targets(ABC):
+class NeighbourTargets(ABC):
     """Abstract: what `Classes` and `Numbers` share."""
 
     @abstractmethod
@@ -221,7 +221,7 @@ def _codes(targets: Classes, codes: Any) -> None:
     sizes=each(number(lambda targets: 2**31)),
     votes=optional(floats(1, lambda targets: len(targets.codes))),
 )
-class Classes(Targets):
+class Classes(NeighbourTargets):
     """Votes for classes.
 
     Parameters
@@ -313,7 +313,7 @@ class Classes(Targets):
 
 
 @fields()
-class Numbers(Targets):
+class Numbers(NeighbourTargets):
     """Means of numbers.
 
     Parameters

@@ -34,7 +34,7 @@ from mercer.learners.perceptrons.perceptron_learner import (
 from mercer.persistence import fields, whole
 from mercer.samples import SamplesLike, plain_rows, read
 from mercer.solvers import Reason
-from mercer.solvers.smo import Machines, PerceptronSolver
+from mercer.solvers.smo import PerceptronSolver, PerceptronStates
 from mercer.streams import plain_columns
 from mercer.threads import fitting
 
@@ -206,13 +206,15 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
             self.n_jobs,
         )  # fmt: skip
 
-    def _zero(self, alpha: np.ndarray) -> Machines:
-        return Machines(
+    def _zero(self, alpha: np.ndarray) -> PerceptronStates:
+        return PerceptronStates(
             alpha, np.zeros(len(alpha)), learns_bias=bool(self.fit_intercept),
             keeps_history=self.combine == "vote",
         )  # fmt: skip
 
-    def _first(self, training: Training, count: int, dual_coef_init, intercept_init) -> Machines:
+    def _first(
+        self, training: Training, count: int, dual_coef_init, intercept_init
+    ) -> PerceptronStates:
         """The machines of the given start."""
         n = training.shape[0]
         machines = self._zero(np.zeros((count, len(training.rows))))
@@ -234,7 +236,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
             machines.state[:, 0] = given.ravel()
         return machines
 
-    def _store(self, machines: Machines, changes: np.ndarray, raw: np.ndarray) -> None:
+    def _store(self, machines: PerceptronStates, changes: np.ndarray, raw: np.ndarray) -> None:
         """Keep the support vectors: coefficients, votes and raw samples."""
         used = np.asarray(machines.alpha.any(axis=0))
         if self.combine == "average":
@@ -306,7 +308,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         return np.concatenate(parts)
 
 
-def _lengths(K: GramOperator, machines: Machines) -> np.ndarray:
+def _lengths(K: GramOperator, machines: PerceptronStates) -> np.ndarray:
     """|w| of machines, with b as one of its entries."""
     squares = np.zeros(len(machines.bias))
     if machines.alpha.any():

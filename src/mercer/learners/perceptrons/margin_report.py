@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import eigvalsh
 
 from mercer.gram import GramOperator, LabelledGram
-from mercer.solvers.smo import DualProblem, Machines, PerceptronSolver, SmoSolver
+from mercer.solvers.smo import DualProblem, PerceptronSolver, PerceptronStates, SmoSolver
 
 CLOSE = 1e-3  # relative difference that is allowed between the margin and the largest one
 ROUNDING = 10  # a margin of fewer units of the last digit counts as 0
@@ -184,8 +184,8 @@ def margin_report(
     )  # fmt: skip
 
 
-def _zero(n: int, machines: int, bias: bool) -> Machines:
-    return Machines(
+def _zero(n: int, machines: int, bias: bool) -> PerceptronStates:
+    return PerceptronStates(
         np.zeros((machines, n)), np.zeros(machines), learns_bias=bias, keeps_history=True
     )
 

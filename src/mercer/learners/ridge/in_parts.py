@@ -120,7 +120,7 @@ class RidgeParts(CentreFit, PartFit):
         return result, factor
 
 
-class RegressionParts(RidgeParts):
+class RidgeRegressionParts(RidgeParts):
     """The fit of a `KernelRidge`."""
 
     def survey(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> Survey:
@@ -149,7 +149,7 @@ class RegressionParts(RidgeParts):
         return self.learner
 
 
-class ClassificationParts(RidgeParts):
+class RidgeClassificationParts(RidgeParts):
     """The fit of a `KernelRidgeClassifier` to one label for each row."""
 
     numeric: ClassVar[bool] = False

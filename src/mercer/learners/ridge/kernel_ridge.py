@@ -23,7 +23,7 @@ from mercer.learners.base import (
     finite_values,
     is_auto,
 )
-from mercer.learners.ridge.in_parts import RegressionParts
+from mercer.learners.ridge.in_parts import RidgeRegressionParts
 from mercer.learners.ridge.process import Likelihood, exact_root, likelihood, variances
 from mercer.learners.ridge.ridge_learner import RidgeLearner
 from mercer.samples import SamplesLike
@@ -146,8 +146,8 @@ class KernelRidge(MultiOutputMixin, Regressor, RidgeLearner, FitsInParts):
         self._exact_roots = None
         return fit_stream(self.part_fit(), chunks, checkpoint)
 
-    def part_fit(self) -> RegressionParts:
-        return RegressionParts(self)
+    def part_fit(self) -> RidgeRegressionParts:
+        return RidgeRegressionParts(self)
 
     def predict(self, X: SamplesLike, return_std: bool = False) -> Any:
         """f at the rows of X, of shape (n,) or (n, n_targets).

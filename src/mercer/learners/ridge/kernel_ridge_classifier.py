@@ -21,7 +21,7 @@ from mercer.learners.base import (
     finite_fit,
     weigh_classes,
 )
-from mercer.learners.ridge.in_parts import ClassificationParts
+from mercer.learners.ridge.in_parts import RidgeClassificationParts
 from mercer.learners.ridge.ridge_learner import RidgeLearner
 from mercer.samples import SamplesLike
 from mercer.solvers import Result
@@ -155,8 +155,8 @@ class KernelRidgeClassifier(Classifier, RidgeLearner, FitsInParts):
 
     # --- rows in parts -------------------------------------------------------------------------
 
-    def part_fit(self) -> ClassificationParts:
-        return ClassificationParts(self)
+    def part_fit(self) -> RidgeClassificationParts:
+        return RidgeClassificationParts(self)
 
     def check_alpha(self) -> None:
         """Raise ValueError if alpha is not one number for all classes."""

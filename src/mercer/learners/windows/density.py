@@ -21,18 +21,23 @@ from mercer.learners.base import (
     different_rows,
     finite_fit,
 )
-from mercer.learners.windows.totals import Shape, candidate_widths, typical_distance, window_totals
+from mercer.learners.windows.totals import (
+    WindowShape,
+    candidate_widths,
+    typical_distance,
+    window_totals,
+)
 from mercer.samples import SamplesLike, is_number
 from mercer.threads import fitting
 
 #: K(u) with K(0) = 1
-SHAPES: dict[str, Shape] = {
-    "gaussian": Shape(None, 2.0, 0.5),
-    "tophat": Shape(lambda u: (u < 1).astype(u.dtype)),
-    "epanechnikov": Shape(lambda u: np.maximum(1 - u * u, 0)),
-    "exponential": Shape(None, 1.0, 1.0),
-    "linear": Shape(lambda u: np.maximum(1 - u, 0)),
-    "cosine": Shape(lambda u: np.where(u < 1, np.cos(np.pi / 2 * np.minimum(u, 1)), 0)),
+SHAPES: dict[str, WindowShape] = {
+    "gaussian": WindowShape(None, 2.0, 0.5),
+    "tophat": WindowShape(lambda u: (u < 1).astype(u.dtype)),
+    "epanechnikov": WindowShape(lambda u: np.maximum(1 - u * u, 0)),
+    "exponential": WindowShape(None, 1.0, 1.0),
+    "linear": WindowShape(lambda u: np.maximum(1 - u, 0)),
+    "cosine": WindowShape(lambda u: np.where(u < 1, np.cos(np.pi / 2 * np.minimum(u, 1)), 0)),
 }
 ALGORITHMS = ("auto", "kd_tree", "ball_tree")  # scikit-learn's
 RULES = ("scott", "silverman", "auto")

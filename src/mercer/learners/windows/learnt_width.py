@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 
 from mercer.distances import Distance
 from mercer.gram import Place
-from mercer.learners.windows.totals import Shape, candidate_widths, window_totals
+from mercer.learners.windows.totals import WindowShape, candidate_widths, window_totals
 from mercer.samples import Samples
 from mercer.threads import ordered_map, raise_if_stopped
 
@@ -79,7 +79,7 @@ def learn_width(
     Y: np.ndarray,
     w: np.ndarray,
     distance: Distance,
-    shape: Shape,
+    shape: WindowShape,
     loss: Loss,
     place: Place,
 ) -> tuple[Distance, float]:
@@ -229,7 +229,7 @@ class LeftOutLoss:
         Y: np.ndarray,
         w: np.ndarray,
         distance: Distance,
-        shape: Shape,
+        shape: WindowShape,
         loss: Loss,
         place: Place,
     ):

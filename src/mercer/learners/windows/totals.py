@@ -66,7 +66,7 @@ FAR = 1e270  # power of a width of a window without end, so that its rate is a f
 EDGE, LEAST = 512, 16  # rows of a square tile, at most and at least
 
 
-class Shape(NamedTuple):
+class WindowShape(NamedTuple):
     """A window K(u), u >= 0.
 
     Attributes
@@ -83,13 +83,13 @@ class Shape(NamedTuple):
 
 #: the windows of Parzen's method
 SHAPES = {
-    **{name: Shape(values) for name, values in WINDOWS.items()},
-    "gaussian": Shape(None, 2.0, 0.5),
-    "exponential": Shape(None, 1.0, 1.0),
+    **{name: WindowShape(values) for name, values in WINDOWS.items()},
+    "gaussian": WindowShape(None, 2.0, 0.5),
+    "exponential": WindowShape(None, 1.0, 1.0),
 }
 
 #: with a width of 1, only the nearest rows count, all equally
-NEAREST = Shape(None, 1.0, 1e30)
+NEAREST = WindowShape(None, 1.0, 1e30)
 
 
 #: takes the sums of V with K and of Q with K², (n, c) and (n, s), their log scales (n,), and which
@@ -103,7 +103,7 @@ def window_totals(
     X: Any,
     Z: Samples,
     V: np.ndarray,
-    shape: Shape,
+    shape: WindowShape,
     widths: np.ndarray,
     reduce: Reduce,
     *,
@@ -151,7 +151,7 @@ def window_totals(
     step = int(np.clip(min(np.sqrt(room), room / sums), LEAST, edge))
     A, B = distance.sides(X, Z)
 
-    def total(shape: Shape, widths: np.ndarray, rows: np.ndarray) -> _State:
+    def total(shape: WindowShape, widths: np.ndarray, rows: np.ndarray) -> _State:
         """The sums of some rows."""
         state = _State(shape, widths, len(rows), V.shape[1], Q.shape[1])
         whole = len(rows) and len(rows) == rows[-1] - rows[0] + 1
@@ -193,7 +193,7 @@ def neighbour_totals(
     X: Any,
     k: int,
     V: np.ndarray,
-    shape: Shape,
+    shape: WindowShape,
     widths: np.ndarray | None,
     reduce: Reduce,
     Q: np.ndarray | None = None,
@@ -245,7 +245,7 @@ def typical_distance(distance: Distance, X: Samples) -> float:
     return float(np.median(D[D > 0])) if D.any() else 0.0
 
 
-def window_values(shape: Shape, D: np.ndarray, width: Any) -> np.ndarray:
+def window_values(shape: WindowShape, D: np.ndarray, width: Any) -> np.ndarray:
     """K(ρ / h) for distances (n, k), up to a factor for each row; ``width`` broadcasts.
 
     At h = 0 only rows at distance 0 count; where all windows are 0, the nearest rows count, all
@@ -266,7 +266,7 @@ def window_values(shape: Shape, D: np.ndarray, width: Any) -> np.ndarray:
 class _State:
     """The sums of some rows, while tiles are added."""
 
-    def __init__(self, shape: Shape, widths: np.ndarray, n: int, c: int, s: int):
+    def __init__(self, shape: WindowShape, widths: np.ndarray, n: int, c: int, s: int):
         self.shape, self.widths = shape, widths
         G = len(widths)
         self.values, self.squares = np.zeros((G, n, c)), np.zeros((G, n, s))

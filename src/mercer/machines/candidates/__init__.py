@@ -13,13 +13,13 @@ from mercer.machines.candidates.candidate import (
 from mercer.machines.candidates.kinds import (
     MachineKind,
     Recipe,
-    Trial,
+    RungFits,
     machine_kind,
     machine_kinds,
     register_machine,
 )
 from mercer.machines.candidates.learning import (
-    Learnt,
+    LearntKernel,
     learning_rows,
     least_memory,
 )

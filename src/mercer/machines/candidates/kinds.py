@@ -17,7 +17,7 @@ import numpy as np
 from mercer.machines.settings import SearchSettings
 
 
-class Trial(NamedTuple):
+class RungFits(NamedTuple):
     """The fits of a candidate on a rung."""
 
     rows: int
@@ -178,7 +178,7 @@ class MachineKind(ABC):
     def seconds(self, finals: Any, candidate: Any, rows: int) -> float:
         """Predicted seconds of a fit to so many rows, with nothing beside it."""
 
-    def trial_seconds(self, finals: Any, candidate: Any, trial: Trial) -> float:
+    def trial_seconds(self, finals: Any, candidate: Any, trial: RungFits) -> float:
         """The same of a trial."""
         return trial.folds * self.seconds(finals, candidate, trial.train)
 

@@ -12,7 +12,7 @@ import scipy.linalg.lapack as lapack
 from mercer import _native
 from mercer.gram import Place, gram
 from mercer.kernels import On, TableKernel
-from mercer.learners.metrics import Form, learn_metric
+from mercer.learners.metrics import KernelForm, learn_metric
 from mercer.machines.settings import SearchSettings
 from mercer.samples import Table
 from mercer.solvers import AlignmentWeights
@@ -276,7 +276,11 @@ LEARNING_STEPS = 25  # of the weights of interactions
 METRIC_STEPS = 3  # two are enough as a rule
 
 #: the norm and the power of the kernels with a learnt metric
-FORMS = {"absolute": Form(1, 1.0), "diagonal": Form(2, 1.0), "full": Form(2, 1.4, full=True)}
+FORMS = {
+    "absolute": KernelForm(1, 1.0),
+    "diagonal": KernelForm(2, 1.0),
+    "full": KernelForm(2, 1.4, full=True),
+}
 
 
 def learning_rows(memory: int) -> int:
@@ -298,7 +302,7 @@ def learning_jobs(memory: int, rows: int, n_jobs: int | None) -> int:
     return int(np.clip(fitting, 1, count_jobs(n_jobs)))
 
 
-class Learnt(NamedTuple):
+class LearntKernel(NamedTuple):
     """A kernel that was learnt (None before), the steps that were taken, and those it has kept."""
 
     kernel: Any
@@ -321,7 +325,7 @@ class Learning:
         rows: np.ndarray,
         steps: int | None,
         on_step: Any,
-    ) -> Learnt:
+    ) -> LearntKernel:
         """The kernel of a `Candidate`, learnt from some rows, which are in random order.
 
         ``steps`` are those of a metric, all of which are taken; None chooses their number.
@@ -334,7 +338,7 @@ class Learning:
             kernel, X, given.Y[rows], given.weights_of(rows), steps=LEARNING_STEPS, n_jobs=jobs,
             on_step=on_step,
         )  # fmt: skip
-        return Learnt(_brief_weights(learnt.kernel), len(learnt.errors), len(learnt.errors))
+        return LearntKernel(_brief_weights(learnt.kernel), len(learnt.errors), len(learnt.errors))
 
     def seconds(self, finals: Any, candidate: Any, rows: int, count: int) -> float:
         """Predicted seconds of it, from ``count`` of some rows."""
@@ -349,13 +353,13 @@ class Learning:
 class _Sums(Learning):
     """The weights of a sum."""
 
-    def learn(self, candidate, given, rows, steps, on_step) -> Learnt:
+    def learn(self, candidate, given, rows, steps, on_step) -> LearntKernel:
         kernel, X = candidate.bound(given.features, given.M[rows])
         found = learn_sum(
             kernel, X, given.Y[rows], given.weights_of(rows), memory=given.memory,
             n_jobs=given.n_jobs,
         )  # fmt: skip
-        return Learnt(_brief_sum(found), 1, 1)
+        return LearntKernel(_brief_sum(found), 1, 1)
 
     def seconds(self, finals, candidate, rows, count) -> float:
         parts = len(candidate.kernel(finals.settings.features).parts)
@@ -365,7 +369,7 @@ class _Sums(Learning):
 class _Metrics(Learning):
     """A metric of the numbers; a column weighs its part of the sum of the map's squares."""
 
-    def learn(self, candidate, given, rows, steps, on_step) -> Learnt:
+    def learn(self, candidate, given, rows, steps, on_step) -> LearntKernel:
         features, M, n = given.features, given.M[rows], len(rows)
         found = learn_metric(
             M.select(candidate.numbers(features)), given.Y[rows], given.weights_of(rows),
@@ -373,7 +377,7 @@ class _Metrics(Learning):
             chosen=steps is None, held=n // (2 if n > LEARNING_ROWS else 5), on_step=on_step,
         )  # fmt: skip
         kernel = candidate.kernel(features, _brief_map(found.kernel))
-        return Learnt(kernel.bind(kernel.encode(M)), len(found.errors), found.step)
+        return LearntKernel(kernel.bind(kernel.encode(M)), len(found.errors), found.step)
 
     def seconds(self, finals, candidate, rows, count) -> float:
         return finals.costs.metric(count, len(candidate.numbers(finals.settings.features)))
@@ -388,12 +392,12 @@ class _Metrics(Learning):
 class _Columns(Learning):
     """Which columns count; those that do weigh alike."""
 
-    def learn(self, candidate, given, rows, steps, on_step) -> Learnt:
+    def learn(self, candidate, given, rows, steps, on_step) -> LearntKernel:
         M = given.M[rows]
         columns = read_as(candidate.read(given.features), "scaled", "code")
         kept = foremost(M, columns, given.Y[rows], given.weights_of(rows), candidate.kept)
         kernel = candidate.kernel(given.features, only=kept)
-        return Learnt(kernel.bind(kernel.encode(M)), 1, 1)
+        return LearntKernel(kernel.bind(kernel.encode(M)), 1, 1)
 
     def seconds(self, finals, candidate, rows, count) -> float:
         return finals.costs.screening(rows, len(finals.settings.features))

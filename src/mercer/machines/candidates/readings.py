@@ -287,7 +287,7 @@ class Levels(Match):
         return sp.csr_array((ones, (rows, codes[rows])), shape=(len(codes), known))
 
 
-class Counted(Kernel):
+class CountCosine(Kernel):
     """The cosine of the counts of parts of samples, such as the items of sets.
 
     ``kind`` is the name of the kind of the samples. How it counts stands in ``counter_``.
@@ -299,7 +299,7 @@ class Counted(Kernel):
     def __init__(self, kind: str = "sets"):
         self.kind = kind
 
-    def bind(self, X: Samples, y: object = None, sample_weight: object = None) -> Counted:
+    def bind(self, X: Samples, y: object = None, sample_weight: object = None) -> CountCosine:
         if hasattr(self, "counter_"):
             return self
         bound = self.copied()
@@ -331,7 +331,7 @@ def spline_parts(features: list[Feature]) -> list[tuple[Kernel, list]]:
         elif feature.kind in ("places", "strands"):  # other views of sequences
             continue
         elif feature.holds_objects and _is_counted(feature.samples):
-            parts.append((Counted(feature.samples.name), [j]))
+            parts.append((CountCosine(feature.samples.name), [j]))
     return parts + [(Linear(), [j]) for j in read_as(features, "directions", TREND)]
 
 

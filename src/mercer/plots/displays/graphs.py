@@ -179,7 +179,7 @@ COVERED = 0.5  # a neighbourhood is left out if more of its nodes are in those t
 
 
 @dataclass(frozen=True)
-class Neighbourhood:
+class NodeColour:
     """Nodes of one Weisfeiler-Lehman colour: their surroundings look alike up to some steps away.
 
     Attributes
@@ -244,7 +244,7 @@ class NeighbourhoodDisplay(Panels):
     ('N', 4)
     """
 
-    found: list[Neighbourhood]
+    found: list[NodeColour]
     answer: str
 
     @classmethod
@@ -282,7 +282,7 @@ class NeighbourhoodDisplay(Panels):
             example, centre = small(kind.drawing(rows[i])), node - int(X.node_starts[i])
             near, words = _around(example, centre, t)
             mean = float(means.mean())
-            found.append(Neighbourhood(words, t, mean, len(means), example, centre, near))
+            found.append(NodeColour(words, t, mean, len(means), example, centre, near))
         return cls(found, answer)
 
     @classmethod

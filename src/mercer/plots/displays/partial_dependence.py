@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 
 from mercer.estimator import Seed
 from mercer.plots.displays.display import Panels, display
-from mercer.plots.fitted import EncodedRows, ModelRows, row_count, rows_of, sample_rows, take
+from mercer.plots.fitted import EncodedModelRows, ModelRows, row_count, rows_of, sample_rows, take
 from mercer.plots.marks import colour
 from mercer.tables import ColumnKind, as_dates, column_kind, date_parts, missing_values
 from mercer.threads import Clock, blas_threads
@@ -153,7 +153,11 @@ class PartialDependenceDisplay(Panels):
                     break
                 kind = rows.kind(name)
                 date = kind is not None and kind.in_time
-                if date and isinstance(rows, EncodedRows) and isinstance(some, EncodedRows):
+                if (
+                    date
+                    and isinstance(rows, EncodedModelRows)
+                    and isinstance(some, EncodedModelRows)
+                ):
                     found += _date_dependences(estimator, rows, some, name, grid, spread)
                     continue
                 each = _dependence(estimator, rows, some, name, grid, spread)
@@ -214,7 +218,7 @@ def _dependence(
     kind, values, holders = _grid(rows, name, grid)
     if len(holders) < 2:
         return None
-    if isinstance(some, EncodedRows):
+    if isinstance(some, EncodedModelRows):
         answers = _all_answers(model, rows, some, name, holders)
     else:
         answers = np.stack([_answers(model, some.held(name, rows, row)) for row in holders])
@@ -244,7 +248,7 @@ def _all_answers(
 
 
 def _date_dependences(
-    model: Any, rows: EncodedRows, some: EncodedRows, name: Any, grid: int, spread: float
+    model: Any, rows: EncodedModelRows, some: EncodedModelRows, name: Any, grid: int, spread: float
 ) -> list[Dependence]:
     """The parts of a date that the model reads and that change the predictions most."""
     dates = as_dates(rows.cells(name))

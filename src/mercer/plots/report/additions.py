@@ -192,7 +192,7 @@ class Spoken:
 
 
 @dataclass(frozen=True)
-class Reason:
+class RowReason:
     """Why a held-out row has its prediction: by columns, and by rows."""
 
     row: int  # its number, from 0
@@ -205,7 +205,7 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class Reasons(Several):
+class ReasonSection(Several):
     """Why the rows that are predicted worst have their predictions."""
 
     name, place = "reasons", "parts"
@@ -215,7 +215,7 @@ class Reasons(Several):
     exact: bool
 
     @classmethod
-    def measured(cls, subject: Subject) -> Reasons | None:
+    def measured(cls, subject: Subject) -> ReasonSection | None:
         """None without values of rows, and where no row is wrong."""
         worst = subject.found["worst"][:SINGLE]
         way = _Way.of(subject) if worst and subject.values else None
@@ -239,7 +239,7 @@ class Reasons(Several):
                     sign = -1.0
             added = list(zip(found.feature_names, (sign * values).tolist()))
             added.sort(key=lambda pair: -abs(pair[1]))
-            reasons.append(Reason(
+            reasons.append(RowReason(
                 each.row, each.truth, each.predicted, sign * float(base), added, each.cells,
                 spoken[i],
             ))  # fmt: skip

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from mercer.machines import Comparison, as_good, compared, kept_words, verdict
+from mercer.machines import ModelComparison, as_good, compared, kept_words, verdict
 from mercer.persistence import write_whole
 from mercer.plots.fitted import kernel_machine
 from mercer.plots.marks import Axis, padded
@@ -59,16 +59,16 @@ class Contender:
 
 
 @dataclass(frozen=True)
-class Leaderboard:
+class Contenders:
     """What was tried, and how much better the model is than simple ones."""
 
     contenders: list[Contender]
     #: name of a simple model -> how much better the model is on the held-out rows
-    versus: dict[str, Comparison]
+    versus: dict[str, ModelComparison]
     kept: str  # what the model is called beside them, such as "the kernel machine"
 
     @classmethod
-    def measured(cls, subject: Subject) -> Leaderboard:
+    def measured(cls, subject: Subject) -> Contenders:
         """The leaderboard of a search, or of a model and a constant."""
         scored, model, classes = subject.scored, subject.model, subject.classes
         if scored is None:
@@ -135,7 +135,7 @@ class ReportData:
     #: rows of the fit that was scored, and rows of the final fit in the model file; 0 if unknown
     fitted_rows: int
     final_rows: int
-    leaderboard: Leaderboard
+    leaderboard: Contenders
     facts: TableFacts  # with the notices of the search before its own
     provenance: Provenance
     #: how many of the rows that the score is from were in the training table; None if unknown
@@ -270,7 +270,7 @@ def report_data(subject: Subject) -> ReportData:
     ('regression', 'r2', 221)
     """
     model, facts, final = subject.model, subject.facts, subject.final
-    leaderboard = Leaderboard.measured(subject)
+    leaderboard = Contenders.measured(subject)
     for section in sections_of(subject.task):
         found = section.measured(subject) if section.applies(subject) else None
         if found is not None:

@@ -120,13 +120,13 @@ def _widened(edges: np.ndarray) -> np.ndarray:
     return np.linspace(low, high, len(edges)) if high > low else edges
 
 
-class Columns(Several):
+class ColumnSection(Several):
     """The columns of a table, or a list of objects; those that a page lists, with distributions."""
 
     name, place = "columns", "data"
 
     @classmethod
-    def measured(cls, subject: Subject) -> Columns:
+    def measured(cls, subject: Subject) -> ColumnSection:
         return cls(column_summaries(subject.model, subject.X))
 
     def drawn(self, report: ReportData) -> list[tuple[ColumnSummary, dict | None]]:
@@ -136,8 +136,8 @@ class Columns(Several):
             for c in self if c.drawing is not None
         ]  # fmt: skip
 
-    def without_values(self, report: object) -> Columns:
-        return Columns([
+    def without_values(self, report: object) -> ColumnSection:
+        return ColumnSection([
             replace(
                 c, levels=[], low=None, high=None, counts=[] if c.levels else c.counts,
                 shown=f"{c.distinct:,} different", drawing=None,

@@ -141,7 +141,7 @@ def _reach(residual: np.ndarray, level: float) -> float:
 
 
 @dataclass(frozen=True)
-class Segment:
+class RowSegment:
     """A part of the held-out rows: the share of wrong classes, or the mean absolute residual."""
 
     column: str
@@ -177,7 +177,9 @@ class Segments(Several):
         return Segments([part for part in self if part.column not in levels])
 
 
-def weak_segments(rows: ModelRows, columns: list, kinds: dict, errors: np.ndarray) -> list[Segment]:
+def weak_segments(
+    rows: ModelRows, columns: list, kinds: dict, errors: np.ndarray
+) -> list[RowSegment]:
     """The parts of held-out rows, by the values of one column, in which errors are clearly larger.
 
     Numbers have four parts of equal size; other values are parts. An error is 1 for a row whose
@@ -192,7 +194,7 @@ def weak_segments(rows: ModelRows, columns: list, kinds: dict, errors: np.ndarra
             gap = inside.mean() - outside.mean()
             error = np.sqrt(errors.var() * (1 / len(inside) + 1 / len(outside)))
             if gap > CLEARLY * error > 0:
-                segment = Segment(
+                segment = RowSegment(
                     str(name), part, len(inside), float(inside.mean()), float(outside.mean())
                 )
                 found.append((gap / error, segment))

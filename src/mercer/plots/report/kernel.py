@@ -187,7 +187,7 @@ class MachineWords:
 
 
 @dataclass(frozen=True)
-class Machines(Several):
+class MachineSection(Several):
     """The kernel machine in words; of a mean all of them, the best one first."""
 
     name, place = "machines", "kernel"
@@ -195,7 +195,7 @@ class Machines(Several):
     stored: str  # how many training rows the model file holds, and which
 
     @classmethod
-    def measured(cls, subject: Subject) -> Machines:
+    def measured(cls, subject: Subject) -> MachineSection:
         model, X = subject.kept
         transformers, machine = kernel_machine(model)
         features = getattr(getattr(machine, "encoder_", None), "features_", None)
@@ -282,7 +282,7 @@ class Gram(Section):
 
 
 @dataclass(frozen=True)
-class Embedding(Section):
+class EmbeddingSection(Section):
     """A map of held-out rows by the kernel, on which those are marked that are predicted worst."""
 
     name, place = "embedding", "pictures"
@@ -291,7 +291,7 @@ class Embedding(Section):
     wrong: np.ndarray  # which rows have another class than is predicted, or the largest errors
 
     @classmethod
-    def measured(cls, subject: Subject) -> Embedding | None:
+    def measured(cls, subject: Subject) -> EmbeddingSection | None:
         """None where there are too few rows, or the kernel is known of the training rows alone."""
         n, machine = len(subject.y_test), kernel_machine(subject.model)[1]
         if n < FEWEST or is_precomputed(machine):
@@ -358,7 +358,7 @@ class Embedding(Section):
 
 
 @dataclass(frozen=True)
-class Spectrum(Section):
+class SpectrumSection(Section):
     """The eigenvalues of the Gram matrix."""
 
     name, place = "spectrum", "pictures"
@@ -366,7 +366,7 @@ class Spectrum(Section):
     display: SpectrumDisplay
 
     @classmethod
-    def measured(cls, subject: Subject) -> Spectrum:
+    def measured(cls, subject: Subject) -> SpectrumSection:
         with blas_threads(1):
             return cls(SpectrumDisplay.from_gram(subject.gram[0]))
 

@@ -43,7 +43,7 @@ class Step(NamedTuple):
         return self.end - self.start
 
 
-class Cell(NamedTuple):
+class PairCell(NamedTuple):
     """A column of a pair, side by side."""
 
     name: str
@@ -53,14 +53,14 @@ class Cell(NamedTuple):
     bits: float
 
 
-class Shown(NamedTuple):
+class ShownPair(NamedTuple):
     """A pair of records."""
 
     title: str
     rows: tuple[int, int]
     probability: float
     weight: float
-    cells: list[Cell]
+    cells: list[PairCell]
 
 
 class _Page:
@@ -79,7 +79,7 @@ class _Page:
 
     # --- pairs ------------------------------------------------------------------------------------
 
-    def shown(self, pairs: Pairs, at: int, title: str) -> Shown:
+    def shown(self, pairs: Pairs, at: int, title: str) -> ShownPair:
         """A pair with its cells."""
         i, j = int(pairs.left[at]), int(pairs.right[at])
         cells = []
@@ -95,10 +95,12 @@ class _Page:
             if extra in self.place and pairs.levels[at, self.place[extra]] != 7:
                 bits += float(pairs.weights[at, self.place[extra]])
                 level += f", numbers {LEVELS[pairs.levels[at, self.place[extra]]]}"
-            cells.append(Cell(column.name, short(left), short(right), level, bits))
-        return Shown(title, (i, j), float(pairs.probability[at]), float(pairs.weight[at]), cells)
+            cells.append(PairCell(column.name, short(left), short(right), level, bits))
+        return ShownPair(
+            title, (i, j), float(pairs.probability[at]), float(pairs.weight[at]), cells
+        )
 
-    def beside(self) -> tuple[list[Shown], list[Shown]]:
+    def beside(self) -> tuple[list[ShownPair], list[ShownPair]]:
         """The pairs just above the threshold, and just below."""
         near = self.model.near_
         threshold = float(self.model.threshold)
@@ -124,7 +126,7 @@ class _Page:
         chosen += [("The most probable pair that is no match", k) for k in below]
         return [self._waterfall(self.shown(near, int(k), title), int(k)) for title, k in chosen]
 
-    def _waterfall(self, pair: Shown, at: int) -> dict[str, Any]:
+    def _waterfall(self, pair: ShownPair, at: int) -> dict[str, Any]:
         near = self.model.near_
         total = float(near.weight[at] - near.weights[at].sum())
         steps = [Step("any two records", "the prior", 0.0, total)]

@@ -26,7 +26,7 @@ ALIKE = 0.3  # the largest distance of a pair that is a cliff
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownMolecule:
     """A molecule of the page.
 
     ``row`` is its number in the table, from 0; ``answer`` its target, ``said`` what is told of it.
@@ -39,14 +39,18 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Molecules(Section):
+class MoleculeSection(Section):
     """Drawings of molecules of the first column of such samples."""
 
     name, place = "molecules", "parts"
 
     column: str
-    cases: list[tuple[Shown, list[Shown]]]  # a held-out molecule, and the nearest training ones
-    cliffs: list[tuple[Shown, Shown]]  # the most alike with the most different targets
+    cases: list[
+        tuple[ShownMolecule, list[ShownMolecule]]
+    ]  # a held-out molecule, and the nearest training ones
+    cliffs: list[
+        tuple[ShownMolecule, ShownMolecule]
+    ]  # the most alike with the most different targets
     atoms: bool  # whether atoms are coloured
 
     @classmethod
@@ -54,7 +58,7 @@ class Molecules(Section):
         return _molecule_column(subject) is not None and subject.known and subject.values
 
     @classmethod
-    def measured(cls, subject: Subject) -> Molecules | None:
+    def measured(cls, subject: Subject) -> MoleculeSection | None:
         column: Any = _molecule_column(subject)
         kind: Kind = column.of.samples
         new, known = (column.of.cells(column, X.columns[column.name])
@@ -72,19 +76,19 @@ class Molecules(Section):
             weights = _atoms(subject, column, new, i)
             coloured |= weights is not None
             truth, answer = subject.answers(i)
-            own = Shown(
+            own = ShownMolecule(
                 kind.picture(new[i], weights) or "", int(subject.numbers(True)[i]), truth,
                 f"predicted {answer}",
             )  # fmt: skip
             beside = [
-                Shown(kind.picture(known[j]) or "", int(numbers[j]), said_of(y[j]),
+                ShownMolecule(kind.picture(known[j]) or "", int(numbers[j]), said_of(y[j]),
                       f"distance {distances[j]:.2f}")
                 for j in near
             ]  # fmt: skip
             cases.append((own, beside))
         cliffs = [
-            (Shown(kind.picture(known[i]) or "", int(numbers[i]), said_of(y[i]), ""),
-             Shown(kind.picture(known[j]) or "", int(numbers[j]), said_of(y[j]),
+            (ShownMolecule(kind.picture(known[i]) or "", int(numbers[i]), said_of(y[i]), ""),
+             ShownMolecule(kind.picture(known[j]) or "", int(numbers[j]), said_of(y[j]),
                    f"distance {distance:.2f}"))
             for i, j, distance in _cliffs(rho.whole(training, training), y, subject.task)
         ]  # fmt: skip
@@ -169,7 +173,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Piece:
+class Motif:
     """Letters that stand in some sequences ``times`` times, and what they add on average."""
 
     text: str
@@ -185,7 +189,7 @@ class Sequences(Section):
 
     column: str
     cases: list[Case]
-    pieces: list[tuple[str, list[Piece]]]  # the strongest for each answer
+    pieces: list[tuple[str, list[Motif]]]  # the strongest for each answer
     rows: int  # sequences that the pieces are of
     adds: str  # in which unit
     method: str  # of `LetterValues`
@@ -270,7 +274,7 @@ def _case(subject: Subject, found: LetterValues, place: int, i: int, width: int)
     return Case(number, truth, f"predicted {answer}", of, runs, first, len(text), best)
 
 
-def _pieces(subject: Subject, found: LetterValues, width: int) -> list[tuple[str, list[Piece]]]:
+def _pieces(subject: Subject, found: LetterValues, width: int) -> list[tuple[str, list[Motif]]]:
     """The pieces that speak most for each answer, by all that they add."""
     answers = ["less", "more"]
     if subject.classes is not None:
@@ -285,7 +289,7 @@ def _pieces(subject: Subject, found: LetterValues, width: int) -> list[tuple[str
         for text, added in one.strongest(width, sum(map(len, found.sequences)) or 1):
             sums.setdefault(text, []).append(added)
         strongest = sorted(sums.items(), key=lambda item: -sum(item[1]))[:PIECES]
-        pieces = [Piece(text, len(own), sum(own) / len(own)) for text, own in strongest]
+        pieces = [Motif(text, len(own), sum(own) / len(own)) for text, own in strongest]
         pieces = [piece for piece in pieces if piece.adds > 0]
         result += [(answer, pieces)] if pieces else []
     return result

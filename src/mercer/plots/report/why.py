@@ -149,7 +149,7 @@ def dependence_drawing(dependence: Dependence) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Shapes(Section):
+class ShapeSection(Section):
     """What is shown of an additive machine.
 
     Attributes
@@ -172,7 +172,7 @@ class Shapes(Section):
     alone: bool
 
     @classmethod
-    def measured(cls, subject: Subject) -> Shapes | None:
+    def measured(cls, subject: Subject) -> ShapeSection | None:
         """None if there is no additive machine in the model."""
         model = subject.kept[0]
         parts = model.machine_.parts if hasattr(model, "machine_") else ()
@@ -188,7 +188,7 @@ class Shapes(Section):
     def drawn(self, report: object) -> list[tuple]:
         return [(each, dependence_drawing(each)) for each in self.functions]
 
-    def without_values(self, report: object) -> Shapes:
+    def without_values(self, report: object) -> ShapeSection:
         return replace(self, functions=_rounded(self.functions))
 
 
@@ -253,7 +253,7 @@ class Texts(Several):
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextPiece:
     """A word, or a few letters, and its effect on the prediction."""
 
     text: str
@@ -269,7 +269,7 @@ class TextPieces:
     column: str
     noun: str
     rows: int
-    pieces: list[Piece]
+    pieces: list[TextPiece]
 
     def sentences(self, most: int = 6) -> list[str]:
         """For each answer, the pieces with the largest effects towards it."""
@@ -327,7 +327,7 @@ def text_pieces(
     names = _names(model)
     best = effects.argmax(axis=1)
     pieces = [
-        Piece(piece, counts[piece], names[c], float(effects[j, c]))
+        TextPiece(piece, counts[piece], names[c], float(effects[j, c]))
         for j, (piece, c) in enumerate(zip(tried, best))
         if effects[j, c] > least
     ]

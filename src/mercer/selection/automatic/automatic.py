@@ -65,7 +65,7 @@ from mercer.selection.automatic.shown import (
     fitted_html,
     winner_code,
 )
-from mercer.selection.automatic.trials import Known, Trials, fingerprint
+from mercer.selection.automatic.trials import EarlierTrials, Trials, fingerprint
 from mercer.spoken import seconds
 from mercer.tables import (
     Column,
@@ -195,7 +195,7 @@ class AutomaticKernel(KeepsRecords, Explainable, BaseEstimator):
         The estimator does not keep them. Rows of weight 0 are left out. After Ctrl-C this returns
         with the best model so far, if there is one: see ``interrupted_``.
         """
-        known = None if resume is None else Known.of(resume)
+        known = None if resume is None else EarlierTrials.of(resume)
         forget(self)
         limit = seconds(self.time)
         clock = Clock(limit if self.trials is None and self.replay is None else None)
@@ -209,7 +209,7 @@ class AutomaticKernel(KeepsRecords, Explainable, BaseEstimator):
             return self._search(clock, X, y, sample_weight, groups, times, known)
 
     def _search(
-        self, clock: Clock, X, y, sample_weight, groups, times, known: Known | None
+        self, clock: Clock, X, y, sample_weight, groups, times, known: EarlierTrials | None
     ) -> EncodedTable:
         if self.metric is not None:
             metric_named(self.metric, self.task)  # a wrong name is refused before any work

@@ -1,6 +1,6 @@
 """KernelSearchCV: a grid of parameters, whose fits share their work."""
 
-from mercer.selection.grid.runs import SearchTask, Tried, try_task
+from mercer.selection.grid.runs import SearchTask, TaskFindings, try_task
 from mercer.selection.grid.search import KernelSearchCV
 
 __all__ = ["KernelSearchCV", "SearchTask", "Tried", "try_task"]

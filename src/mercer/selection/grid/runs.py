@@ -172,7 +172,7 @@ class SearchTask(NamedTuple):
     test: np.ndarray
 
 
-class Tried(NamedTuple):
+class TaskFindings(NamedTuple):
     """What a `SearchTask` has found."""
 
     #: scores and times of each candidate, as `GridSearchCV` takes them
@@ -231,7 +231,7 @@ class Elsewhere:
             runs.append(Run(order, [f], results))
         return runs
 
-    def _note(self, task: SearchTask, tried: Tried) -> None:
+    def _note(self, task: SearchTask, tried: TaskFindings) -> None:
         """What the candidates of a task share in each fold."""
         for each in tried.sharing:
             numbers = [task.candidates[i] for i in each.candidates]
@@ -243,7 +243,7 @@ class Elsewhere:
         """Does nothing: tasks hold nothing."""
 
 
-def try_task(task: SearchTask, search: Any, X: Any, y: ArrayLike, fit_params: dict) -> Tried:
+def try_task(task: SearchTask, search: Any, X: Any, y: ArrayLike, fit_params: dict) -> TaskFindings:
     """What ``search``, a `KernelSearchCV` of these samples, finds for the candidates of a task."""
     grid = [{name: [value] for name, value in one.items()} for one in task.parameters]
     part: Any = clone(search)
@@ -256,7 +256,7 @@ def try_task(task: SearchTask, search: Any, X: Any, y: ArrayLike, fit_params: di
     except ValueError as error:
         if not str(error).lstrip().startswith("All the"):
             raise
-        return Tried([_failed(search)] * len(grid), [], str(error))
+        return TaskFindings([_failed(search)] * len(grid), [], str(error))
     results = part.cv_results_
     found = []
     for i in range(len(grid)):
@@ -273,7 +273,7 @@ def try_task(task: SearchTask, search: Any, X: Any, y: ArrayLike, fit_params: di
             if scores:
                 one[f"{kind}_scores"] = scores if part.multimetric_ else scores["score"]
         found.append(one)
-    return Tried(found, part.sharing_, "")
+    return TaskFindings(found, part.sharing_, "")
 
 
 def _failed(search: Any) -> dict:

@@ -31,8 +31,8 @@ from mercer.selection.grid.runs import (
     FoldByFold,
     NotShared,
     SearchTask,
+    TaskFindings,
     Together,
-    Tried,
     merged,
 )
 from mercer.selection.grid.sharing import key_of
@@ -153,7 +153,7 @@ class KernelSearchCV(GridSearchCV):
 
     @fitting
     def fit_elsewhere(
-        self, execute: Callable[[list[SearchTask]], list[Tried]], X: Any, y: Any = None,
+        self, execute: Callable[[list[SearchTask]], list[TaskFindings]], X: Any, y: Any = None,
         **params: object,
     ) -> KernelSearchCV:  # fmt: skip
         """Search the grid by tasks that ``execute`` does, in other processes for example.

@@ -3,7 +3,7 @@
 from mercer.solvers.neighbourhoods.network import Network, TrainingRows
 from mercer.solvers.neighbourhoods.training import (
     TEMPERATURES,
-    Checkpoint,
+    HeldOutScores,
     NeighbourhoodResult,
     NeighbourhoodSolver,
     held_out_loss,

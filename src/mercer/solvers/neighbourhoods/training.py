@@ -119,7 +119,7 @@ FEWEST_JUDGES = 200  # held-out rows that judge, however many rows they are comp
 UNJUDGED = 0.85  # part of the time that is left for steps
 
 
-class Checkpoint(NamedTuple):
+class HeldOutScores(NamedTuple):
     """What the held-out rows said after a number of steps."""
 
     step: int
@@ -142,7 +142,7 @@ class NeighbourhoodResult(Result):
     _: KW_ONLY
     network: Network
     temperature: float = 1.0
-    curve: list[Checkpoint] = field(default_factory=list)
+    curve: list[HeldOutScores] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class NeighbourhoodSolver:
         *,
         n_jobs: int | None = None,
         seconds: float = np.inf,
-        report: Callable[[Checkpoint], object] | None = None,
+        report: Callable[[HeldOutScores], object] | None = None,
         start: NeighbourhoodResult | None = None,
     ) -> NeighbourhoodResult:
         """Train on rows, and judge by the held-out rows, which may be none.
@@ -216,7 +216,7 @@ class _Run:
         rng: np.random.Generator,
         n_jobs: int | None,
         deadline: float,
-        report: Callable[[Checkpoint], object] | None,
+        report: Callable[[HeldOutScores], object] | None,
         start: NeighbourhoodResult | None,
     ):
         self.solver, self.rows, self.held, self.rng = solver, rows, held, rng
@@ -238,12 +238,12 @@ class _Run:
         self.extra, self.labels = padded_columns(rows.extra), rows.labels
         self.weights = (rows.weights / rows.weights.mean()).astype(np.float32)
         self.step, self.seed = 0, int(rng.integers(2**62))
-        self.curve: list[Checkpoint] = [] if start is None else list(start.curve)
+        self.curve: list[HeldOutScores] = [] if start is None else list(start.curve)
         self.before = 0 if start is None else start.iterations
-        self._best: tuple[Network, Checkpoint] | None = None
-        self._start: tuple[Network, Checkpoint] | None = None
+        self._best: tuple[Network, HeldOutScores] | None = None
+        self._start: tuple[Network, HeldOutScores] | None = None
         if start is not None:
-            first = Checkpoint(start.iterations, start.objective, start.temperature)
+            first = HeldOutScores(start.iterations, start.objective, start.temperature)
             self._best = self._start = start.network, first
         self._embedded: tuple[int, np.ndarray] | None = None
 
@@ -349,15 +349,15 @@ class _Run:
         if self.report is not None:
             self.report(found)
 
-    def judged(self) -> Checkpoint:
+    def judged(self) -> HeldOutScores:
         """What a few held-out rows say of the network as it is, at the best of all temperatures."""
         if self.held.count == 0:
-            return Checkpoint(self.total, np.nan, 1.0)
+            return HeldOutScores(self.total, np.nan, 1.0)
         return self.judgement(self.network, self.total, self.embedded(), FEW, TEMPERATURES)
 
     def judgement(
         self, network: Network, step: int, Z: np.ndarray, most: int, temperatures: tuple[float, ...]
-    ) -> Checkpoint:
+    ) -> HeldOutScores:
         """The least loss of the first held-out rows, and its temperature; Z are training rows."""
         rows, held = self.rows, self.held
         count = min(held.count, most, max(FEWEST_JUDGES, int(PAIRS / rows.count)))
@@ -366,9 +366,9 @@ class _Run:
         values = smooth(queries, Z, rows.targets, rows.weights, temperatures, self.n_jobs)
         losses = [held_out_loss(v, held.targets, held.weights, held.classes) for v in values]
         best = int(np.argmin(losses))
-        return Checkpoint(step, losses[best], temperatures[best])
+        return HeldOutScores(step, losses[best], temperatures[best])
 
-    def best(self, last: bool = True) -> tuple[Network, Checkpoint]:
+    def best(self, last: bool = True) -> tuple[Network, HeldOutScores]:
         """The best network so far; before the first checkpoint the network as it is.
 
         In the end (``last``) all held-out rows choose among the temperatures around its own, and
@@ -386,7 +386,7 @@ class _Run:
                 return self._start
         return self._best[0], found
 
-    def judged_by_all(self, network: Network, found: Checkpoint) -> Checkpoint:
+    def judged_by_all(self, network: Network, found: HeldOutScores) -> HeldOutScores:
         """What all held-out rows say of a network, at its temperature and those beside it."""
         if found.step == self.total:
             Z = self.embedded()

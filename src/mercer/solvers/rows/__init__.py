@@ -11,7 +11,7 @@ from mercer.solvers.rows.by_operator import (
     rounds_to_float32,
     row_source,
 )
-from mercer.solvers.rows.row_sources import HeldRows, RowSource, add_products
+from mercer.solvers.rows.row_sources import HeldRowSource, RowSource, add_products
 
 __all__ = [
     "ROUNDED_ROWS", "SMALL", "CachedRows", "FactorRows", "HeldRows", "PairGram", "PairGrams",

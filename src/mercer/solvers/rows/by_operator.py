@@ -17,7 +17,7 @@ from mercer.distances import by_strips
 from mercer.gram import DenseGram, FactoredGram, FeatureGram, GramOperator, MatrixPart, Rows
 from mercer.solvers.rows.row_sources import (
     TILE,
-    HeldRows,
+    HeldRowSource,
     RowSource,
     Square,
     add_products,
@@ -105,7 +105,7 @@ def row_source(K: GramOperator, cache_bytes: int, room: float, n_jobs: int | Non
     True
     """
     if is_small(K, cache_bytes):
-        return HeldRows(K.dense() if "dense" in K.cheap else K.rows(slice(None)), n_jobs)
+        return HeldRowSource(K.dense() if "dense" in K.cheap else K.rows(slice(None)), n_jobs)
     return CachedRows(K, cache_bytes, room, n_jobs)
 
 
@@ -115,7 +115,7 @@ def _of_array(K: DenseGram, cache_bytes: int, room: float, n_jobs: int | None) -
     # in float32 if the tolerance and the memory allow it: half the bytes to read
     if rounds_to_float32(K.diag(), room) and values.nbytes // 2 <= cache_bytes:
         values = by_strips(values, lambda strip: strip, np.float32, n_jobs)
-    return HeldRows(values, n_jobs)
+    return HeldRowSource(values, n_jobs)
 
 
 @row_source.register(MatrixPart)
@@ -123,7 +123,7 @@ def _of_part(K: MatrixPart, cache_bytes: int, room: float, n_jobs: int | None) -
     dtype = np.dtype(np.float32 if rounds_to_float32(K.diag(), room) else K.dtype)
     if K.shape[0] * K.shape[1] * dtype.itemsize > cache_bytes:
         return CachedRows(K, cache_bytes, room, n_jobs)
-    return HeldRows(K.rows(slice(None), np.empty(K.shape, dtype)), n_jobs)
+    return HeldRowSource(K.rows(slice(None), np.empty(K.shape, dtype)), n_jobs)
 
 
 @row_source.register(FactoredGram)
@@ -134,7 +134,7 @@ def _of_factor(K: FactoredGram, cache_bytes: int, room: float, n_jobs: int | Non
 @row_source.register(FeatureGram)
 def _of_features(K: FeatureGram, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
     if is_small(K, cache_bytes):
-        return HeldRows(K.dense(), n_jobs)
+        return HeldRowSource(K.dense(), n_jobs)
     return FactorRows(K, cache_bytes)
 
 

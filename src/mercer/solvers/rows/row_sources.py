@@ -160,7 +160,7 @@ def gather(values, slots, columns, n_jobs) -> np.ndarray:
     return out
 
 
-class HeldRows(RowSource):
+class HeldRowSource(RowSource):
     """K is an array in memory."""
 
     stateless = True

@@ -1,7 +1,7 @@
 """Duals of support vector machines, solved by batches of SMO steps, and the kernel perceptron."""
 
 from mercer.solvers.smo.dual import DualProblem, rounding_room
-from mercer.solvers.smo.kernel_perceptron import Machines, PerceptronSolver, Watch
+from mercer.solvers.smo.kernel_perceptron import PerceptronSolver, PerceptronStates, Watch
 from mercer.solvers.smo.left_out import LeftOut, leave_out
 from mercer.solvers.smo.smo import TINY, SmoResult, SmoSolver, solve_many, solve_to_gap
 

@@ -39,12 +39,12 @@ class PerceptronResult(Result):
         Mistakes in each epoch; -1 where a machine had already stopped.
     """
 
-    machines: Machines = field(kw_only=True)
+    machines: PerceptronStates = field(kw_only=True)
     mistakes: np.ndarray = field(kw_only=True)
 
 
 @fields()
-class Machines:
+class PerceptronStates:
     """The state of several machines on n samples.
 
     Parameters
@@ -92,20 +92,20 @@ class Machines:
         """b of each machine."""
         return self.state[:, 0]
 
-    def taken(self, rows: np.ndarray) -> Machines:
+    def taken(self, rows: np.ndarray) -> PerceptronStates:
         """The same machines on some of the samples, without their history."""
-        found = Machines(
+        found = PerceptronStates(
             self.alpha[:, rows], self.bias, learns_bias=self.learns_bias,
             keeps_history=self.keeps_history,
         )  # fmt: skip
         found.lag, found.state = self.lag[:, rows].copy(), self.state.copy()
         return found
 
-    def copied(self) -> Machines:
+    def copied(self) -> PerceptronStates:
         """A copy without the history."""
         return self.taken(np.arange(self.alpha.shape[1]))
 
-    def widened(self, n: int) -> Machines:
+    def widened(self, n: int) -> PerceptronStates:
         """The same machines on n samples; the added samples have α = 0."""
         more = n - self.alpha.shape[1]
         found = self.copied()
@@ -200,7 +200,7 @@ class PerceptronSolver:
         K: GramOperator,
         Y: np.ndarray,
         steps: np.ndarray | None = None,
-        start: Machines | None = None,
+        start: PerceptronStates | None = None,
         held_out: np.ndarray | None = None,
     ) -> PerceptronResult:
         """Visit the samples epoch by epoch.
@@ -218,7 +218,7 @@ class PerceptronSolver:
             Samples that are not visited: a machine stops where its accuracy on them did not rise by
             ``tol`` in ``patience`` epochs.
         """
-        machines = start or Machines(np.zeros(Y.T.shape), np.zeros(Y.shape[1]))
+        machines = start or PerceptronStates(np.zeros(Y.T.shape), np.zeros(Y.shape[1]))
         steps = np.ones(Y.shape) if steps is None else steps
         if self.budget is not None:
             run = _Streaming(self, K, Y, steps, machines)
@@ -259,7 +259,7 @@ class PerceptronSolver:
         K: GramOperator,
         Y: np.ndarray,
         steps: np.ndarray,
-        machines: Machines,
+        machines: PerceptronStates,
         rows: np.ndarray,
     ) -> PerceptronResult:
         """Visit some rows once, in this order. Parameters are those of `solve`."""
@@ -268,7 +268,9 @@ class PerceptronSolver:
         found = _Streaming(self, K, Y, steps, machines).epoch(rows, every)
         return self._result(machines, found[None], Reason.CONVERGED)
 
-    def _result(self, machines: Machines, mistakes: np.ndarray, reason: Reason) -> PerceptronResult:
+    def _result(
+        self, machines: PerceptronStates, mistakes: np.ndarray, reason: Reason
+    ) -> PerceptronResult:
         last = mistakes[(mistakes >= 0).sum(axis=0) - 1, np.arange(mistakes.shape[1])]
         return PerceptronResult(
             machines.alpha.T, machines.bias, np.nan, float(last.sum()), len(mistakes),
@@ -280,7 +282,7 @@ class PerceptronSolver:
 class _Kept:
     """Epochs with f kept for all samples."""
 
-    def __init__(self, solver: PerceptronSolver, K, Y, steps, machines: Machines):
+    def __init__(self, solver: PerceptronSolver, K, Y, steps, machines: PerceptronStates):
         self.solver, self.machines = solver, machines
         self.Y, self.steps = np.ascontiguousarray(Y.T, float), np.ascontiguousarray(steps.T, float)
         room = ROUNDING if K.held_bytes else 0.0  # a matrix that was given is not copied
@@ -345,7 +347,7 @@ class _Kept:
 class _Streaming:
     """Epochs that compare a few samples at a time with the support vectors."""
 
-    def __init__(self, solver: PerceptronSolver, K, Y, steps, machines: Machines):
+    def __init__(self, solver: PerceptronSolver, K, Y, steps, machines: PerceptronStates):
         self.K, self.machines, self.budget = K, machines, solver.budget or 0
         self.Y, self.steps = np.ascontiguousarray(Y.T, float), np.ascontiguousarray(steps.T, float)
         self.squares = np.asarray(K.diag(), float)
@@ -395,7 +397,7 @@ class _Notes:
         self.arrays = np.empty(most, np.int64), np.empty(most), np.empty(most)
         self.count = 0
 
-    def keep(self, machines: Machines, m: int, rows: np.ndarray, made: int) -> None:
+    def keep(self, machines: PerceptronStates, m: int, rows: np.ndarray, made: int) -> None:
         """Append the first notes to the history, if it is kept."""
         self.count += made
         if made and machines.keeps_history:

@@ -46,7 +46,7 @@ class Dual(NamedTuple):
     free: np.ndarray
 
 
-class Optimum(NamedTuple):
+class MachineOptimum(NamedTuple):
     """The maxima of all machines for one K.
 
     Attributes
@@ -70,7 +70,7 @@ class Machines(ABC):
     memory: int | float | str | None
 
     @abstractmethod
-    def solve(self, K: GramOperator, last: Optimum | None) -> Optimum:
+    def solve(self, K: GramOperator, last: MachineOptimum | None) -> MachineOptimum:
         """The maxima for K; ``last`` are those for another K, to start from."""
 
     @abstractmethod
@@ -78,7 +78,12 @@ class Machines(ABC):
         """P, with which free variables of these rows move by -P times a change of K β."""
 
     def derivatives(
-        self, grams: Sequence[GramOperator], weights: np.ndarray, at: Optimum, *, second: bool
+        self,
+        grams: Sequence[GramOperator],
+        weights: np.ndarray,
+        at: MachineOptimum,
+        *,
+        second: bool,
     ) -> tuple[np.ndarray, np.ndarray]:
         r""":math:`S_t = \sum \beta^\top K_t \beta`, (T,), and the second derivatives of J, (T, T).
 
@@ -130,7 +135,7 @@ class HingeMachines(Machines):
     memory: int | float | str | None = None
     n_jobs: int | None = None
 
-    def solve(self, K: GramOperator, last: Optimum | None) -> Optimum:
+    def solve(self, K: GramOperator, last: MachineOptimum | None) -> MachineOptimum:
         value = gap = 0.0
         duals, starts = [], []
         cache = Place(self.memory).budget(32 * K.shape[0] ** 2) // 4
@@ -154,7 +159,7 @@ class HingeMachines(Machines):
             free = np.flatnonzero((size > NEAR * bound) & (size < (1 - NEAR) * bound))
             beta = result.coef[support, None]
             duals.append(Dual(rows[support], beta, _some(free, most)))
-        return Optimum(value, gap, duals, starts)
+        return MachineOptimum(value, gap, duals, starts)
 
     def inverse(self, K: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """The part of [[K, 1], [1ᵀ, 0]]⁻¹ that belongs to β, because Σ β does not change."""
@@ -183,7 +188,7 @@ class RidgeMachine(Machines):
     weights: np.ndarray | None = None
     memory: int | float | str | None = None
 
-    def solve(self, K: GramOperator, last: Optimum | None) -> Optimum:
+    def solve(self, K: GramOperator, last: MachineOptimum | None) -> MachineOptimum:
         w = np.ones(len(self.Y)) if self.weights is None else self.weights
         A = np.array(K.dense(), np.float64, order="F")
         A.flat[:: len(A) + 1] += self.penalty / w
@@ -195,7 +200,7 @@ class RidgeMachine(Machines):
         beta = solve_factored(A, self.Y)
         rows = np.arange(len(w))
         value = float(np.einsum("ic,ic->", self.Y, beta)) / 2
-        return Optimum(value, 0.0, [Dual(rows, beta, _some(rows, self.most_free()))], [])
+        return MachineOptimum(value, 0.0, [Dual(rows, beta, _some(rows, self.most_free()))], [])
 
     def inverse(self, K: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """(K + λ W⁻¹)⁻¹ of these rows."""
@@ -224,7 +229,7 @@ ROUNDED = 1e-6  # relative, what rounding of a float32 K may add to the value
 DAMPED = 1e-8  # part of the mean second derivative that is added to all
 
 
-class State(NamedTuple):
+class WeightState(NamedTuple):
     """The value at some weights.
 
     Attributes
@@ -238,7 +243,7 @@ class State(NamedTuple):
     """
 
     mu: np.ndarray
-    optimum: Optimum
+    optimum: MachineOptimum
     S: np.ndarray
     H: np.ndarray
 
@@ -340,8 +345,8 @@ class MarginWeights:
         )  # fmt: skip
 
     def _solved(
-        self, grams: Any, machines: Machines, mu: np.ndarray, last: Optimum | None
-    ) -> Optimum:
+        self, grams: Any, machines: Machines, mu: np.ndarray, last: MachineOptimum | None
+    ) -> MachineOptimum:
         raise_if_stopped()
         used = np.flatnonzero(mu)
         place = Place(self.memory, self.n_jobs)
@@ -349,8 +354,8 @@ class MarginWeights:
         return machines.solve(K.held(), last)
 
     def _state(
-        self, grams: Any, machines: Machines, mu: np.ndarray, optimum: Optimum | None = None
-    ) -> State:
+        self, grams: Any, machines: Machines, mu: np.ndarray, optimum: MachineOptimum | None = None
+    ) -> WeightState:
         if optimum is None:
             optimum = self._solved(grams, machines, mu, None)
         second = not self.closed_form
@@ -361,9 +366,9 @@ class MarginWeights:
                 f"Kernel number {worst} is not positive semidefinite: βᵀKβ = {S[worst]:.3g}. Leave "
                 "it out, or repair it."
             )
-        return State(mu, optimum, np.maximum(S, 0.0), H)
+        return WeightState(mu, optimum, np.maximum(S, 0.0), H)
 
-    def _updated(self, grams: Any, machines: Machines, state: State) -> State | None:
+    def _updated(self, grams: Any, machines: Machines, state: WeightState) -> WeightState | None:
         norms = state.mu * np.sqrt(state.S)  # ‖w_t‖ of the parts
         if not norms.any():
             return None
@@ -374,7 +379,7 @@ class MarginWeights:
             return None
         return self._state(grams, machines, mu, self._solved(grams, machines, mu, state.optimum))
 
-    def _stepped(self, grams: Any, machines: Machines, state: State) -> State | None:
+    def _stepped(self, grams: Any, machines: Machines, state: WeightState) -> WeightState | None:
         """The state after a step that lowers J; None if there is none."""
         g = -state.S / 2
         damped = state.H + DAMPED * (float(np.trace(state.H)) / len(g) or 1.0) * np.eye(len(g))

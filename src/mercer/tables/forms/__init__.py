@@ -32,7 +32,7 @@ from mercer.tables.forms.grammar import (
 from mercer.tables.forms.levels import ORDERED, order_in, words_in_order
 from mercer.tables.forms.numbers import (
     UNITS,
-    Numbers,
+    NumberColumn,
     degrees_in,
     numbers_of,
     unit_of,

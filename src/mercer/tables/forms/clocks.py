@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 
-class Form(NamedTuple):
+class ClockForm(NamedTuple):
     """One way to write a time of day (hours) or a length of time (seconds)."""
 
     pattern: str
@@ -21,23 +21,25 @@ class Form(NamedTuple):
 
 #: times of day, in hours
 CLOCKS = (
-    Form(r"(?P<H>\d{1,2}):(?P<M>\d{2})(?::(?P<S>\d{2}(?:[.,]\d+)?))?(?: ?h| Uhr)?", "14:30", 14.5),
-    Form(r"(?P<H>\d{1,2})(?::(?P<M>\d{2})(?::(?P<S>\d{2}))?)? ?(?P<half>[AaPp])\.?[Mm]\.?",
-         "2:30 PM", 14.5),
-    Form(r"(?P<H>\d{1,2})[hH](?P<M>\d{2})", "14h30", 14.5),
-    Form(r"T(?P<H>\d{2}):?(?P<M>\d{2})(?::?(?P<S>\d{2}(?:[.,]\d+)?))?Z?", "T14:30", 14.5),
+    ClockForm(r"(?P<H>\d{1,2}):(?P<M>\d{2})(?::(?P<S>\d{2}(?:[.,]\d+)?))?(?: ?h| Uhr)?",
+              "14:30", 14.5),
+    ClockForm(r"(?P<H>\d{1,2})(?::(?P<M>\d{2})(?::(?P<S>\d{2}))?)? ?(?P<half>[AaPp])\.?[Mm]\.?",
+              "2:30 PM", 14.5),
+    ClockForm(r"(?P<H>\d{1,2})[hH](?P<M>\d{2})", "14h30", 14.5),
+    ClockForm(r"T(?P<H>\d{2}):?(?P<M>\d{2})(?::?(?P<S>\d{2}(?:[.,]\d+)?))?Z?", "T14:30", 14.5),
 )  # fmt: skip
 #: four digits, which are times where a user says so
-ASKED = Form(r"(?P<H>\d{1,2})(?P<M>\d{2})", "1430", 14.5)
+ASKED = ClockForm(r"(?P<H>\d{1,2})(?P<M>\d{2})", "1430", 14.5)
 #: lengths of time, in seconds
 SPANS = (
-    Form(r"(?P<sign>-)?(?P<H>\d+):(?P<M>\d{2}):(?P<S>\d{2}(?:[.,]\d+)?)", "1:23:45", 5025.0),
-    Form(r"(?P<sign>-)?(?P<M>\d+):(?P<S>\d{2}(?:[.,]\d+)?)", "75:30", 4530.0),
-    Form(r"(?P<d>-?\d+) days?,? \+?(?P<H>\d+):(?P<M>\d{2}):(?P<S>\d{2}(?:\.\d+)?)",
-         "2 days 03:00:00", 183600.0),
-    Form(r"(?P<d>-?\d+)\.(?P<H>\d{2}):(?P<M>\d{2}):(?P<S>\d{2}(?:\.\d+)?)", "1.02:00:00", 93600.0),
-    Form(r"(?P<sign>-)?P(?=\d|T\d)(?:(?P<w>\d+)W)?(?:(?P<d>\d+)D)?(?:T(?:(?P<H>\d+(?:\.\d+)?)H)?"
-         r"(?:(?P<M>\d+(?:\.\d+)?)M)?(?:(?P<S>\d+(?:\.\d+)?)S)?)?", "PT1H30M5S", 5405.0),
+    ClockForm(r"(?P<sign>-)?(?P<H>\d+):(?P<M>\d{2}):(?P<S>\d{2}(?:[.,]\d+)?)", "1:23:45", 5025.0),
+    ClockForm(r"(?P<sign>-)?(?P<M>\d+):(?P<S>\d{2}(?:[.,]\d+)?)", "75:30", 4530.0),
+    ClockForm(r"(?P<d>-?\d+) days?,? \+?(?P<H>\d+):(?P<M>\d{2}):(?P<S>\d{2}(?:\.\d+)?)",
+              "2 days 03:00:00", 183600.0),
+    ClockForm(r"(?P<d>-?\d+)\.(?P<H>\d{2}):(?P<M>\d{2}):(?P<S>\d{2}(?:\.\d+)?)",
+              "1.02:00:00", 93600.0),
+    ClockForm(r"(?P<sign>-)?P(?=\d|T\d)(?:(?P<w>\d+)W)?(?:(?P<d>\d+)D)?(?:T(?:(?P<H>\d+(?:\.\d+)?)H)?"
+              r"(?:(?P<M>\d+(?:\.\d+)?)M)?(?:(?P<S>\d+(?:\.\d+)?)S)?)?", "PT1H30M5S", 5405.0),
 )  # fmt: skip
 DAY = 86400.0
 SIZES = {"w": 604800.0, "d": 86400.0, "H": 3600.0, "M": 60.0, "S": 1.0}

@@ -22,7 +22,7 @@ from mercer.tables.forms.clocks import are_clocks, clock_hours
 from mercer.tables.forms.dates import SAID, is_one_zone, moment_in, order_of, zone_minutes
 from mercer.tables.forms.numbers import (
     Cell,
-    Numbers,
+    NumberColumn,
     numbers_of,
     numbers_of_shapes,
     units_in,
@@ -78,7 +78,7 @@ class Read:
 
 
 def form_of(
-    counts: Counter, hints: Hints, mostly: float = MOSTLY, families: list[Family] | None = None
+    counts: Counter, hints: Hints, mostly: float = MOSTLY, families: list[FormFamily] | None = None
 ) -> Read | None:
     """The form that almost all cells of a column fit; None if there is none.
 
@@ -98,7 +98,7 @@ def form_of(
     return None
 
 
-def families_of(counts: Counter, hints: Hints) -> list[Family]:
+def families_of(counts: Counter, hints: Hints) -> list[FormFamily]:
     """The families that a column may have, by some of the cells that have a digit, as all forms do:
     of many cells half fit, and of few any."""
     some = some_of(counts)
@@ -224,7 +224,7 @@ def read_numbers(counts: Counter, hints: Hints) -> Read:
     return Read("number", values, {"signs": signs, **_written(form, numbers, hints)}, doubts)
 
 
-def _written(form: Numbers, texts: Iterable[str], hints: Hints) -> dict[str, Any]:
+def _written(form: NumberColumn, texts: Iterable[str], hints: Hints) -> dict[str, Any]:
     """How the numbers of a column are written; ``texts`` are these, or their shapes."""
     other = "comma" if hints.decimal != "," else "point"
     both = not form.decimal and re.search(r"\d[.,]\d", "\n".join(texts))
@@ -237,7 +237,7 @@ def simple_numbers(texts: list[str], hints: Hints) -> tuple[dict[str, Any], np.n
 
     `form_of` says the same of such a column, and looks at each different cell.
     """
-    form, shapes = Numbers(), Counter[str]()
+    form, shapes = NumberColumn(), Counter[str]()
     for some in (texts[:: len(texts) // SAMPLED + 1], texts):
         shapes = Counter(shapes_of(some))
         form = numbers_of_shapes(shapes, hints.decimal)
@@ -288,7 +288,7 @@ def _mark(text: str) -> str:
     return text.strip().lstrip("0123456789")[:1]
 
 
-class Family(NamedTuple):
+class FormFamily(NamedTuple):
     """Forms that one function reads."""
 
     read: Callable[[Counter, Hints], Read]
@@ -301,9 +301,9 @@ def _any_number(few: list[str], hints: Hints) -> bool:
 
 
 FAMILIES = (
-    Family(read_clocks, lambda few, hints: any(clock_hours(text) is not None for text in few)),
-    Family(read_numbers, _any_number),
-    Family(read_dates, lambda few, hints: any(moment_in(text) is not None for text in few)),
+    FormFamily(read_clocks, lambda few, hints: any(clock_hours(text) is not None for text in few)),
+    FormFamily(read_numbers, _any_number),
+    FormFamily(read_dates, lambda few, hints: any(moment_in(text) is not None for text in few)),
 )
 
 
@@ -323,7 +323,7 @@ MOMENT = f"^{DAY}" + r"[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?"
 GROUPED = r"^[+-]?[1-9][0-9]{0,2}(?:\.[0-9]{3})+$"  # points may separate thousands
 
 
-class Whole(NamedTuple):
+class WholeForm(NamedTuple):
     """A form of all cells of a column."""
 
     pattern: str  # as polars and Python read it; "" for cells of the form above, read otherwise
@@ -356,20 +356,45 @@ def _moments(cells: Any, zone: str = "") -> Any:
 
 
 WHOLE = {
-    "boolean": Whole("^(?:true|false|True|False|TRUE|FALSE)$",
-                     lambda cells: cells.str.to_lowercase() == "true", "TRUE", "True"),
-    "integer": Whole("^[+-]?[0-9]+$", lambda cells: cells.str.strip_prefix("+").cast(int), "+12",
-                     "12"),
+    "boolean": WholeForm(
+        "^(?:true|false|True|False|TRUE|FALSE)$",
+        lambda cells: cells.str.to_lowercase() == "true",
+        "TRUE",
+        "True",
+    ),
+    "integer": WholeForm(
+        "^[+-]?[0-9]+$", lambda cells: cells.str.strip_prefix("+").cast(int), "+12", "12"
+    ),
     # numbers with a decimal point and nothing else
-    "plain": Whole(r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|NaN)$", _points,
-                   "+1.5e3", "1500.0"),
-    "long": Whole("", _long, "12345678901234567890", "12345678901234567890"),
-    "comma number": Whole(COMMA_DIGITS, _commas, "1.234,5", "1234.5"),
-    "date": Whole(f"^{DAY}$", lambda cells: cells.str.to_date("%Y-%m-%d", strict=False),
-                  "2024-02-29", "2024-02-29", all=False),
-    "moment": Whole(f"{MOMENT}$", _moments, "2024-02-29 12:30", "2024-02-29 12:30:00", all=False),
-    "zoned": Whole(f"{MOMENT}{ZONE}$", lambda cells: _moments(cells, "%#z"),
-                   "2024-02-29T12:30:05+02:00", "2024-02-29 10:30:05+00:00", all=False),
-    "local": Whole("", lambda cells: _moments(cells.str.replace(f"{ZONE}$", "")),
-                   "2024-02-29T12:30:05+02:00", "2024-02-29 12:30:05"),
-}  # fmt: skip
+    "plain": WholeForm(
+        r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|NaN)$",
+        _points,
+        "+1.5e3",
+        "1500.0",
+    ),
+    "long": WholeForm("", _long, "12345678901234567890", "12345678901234567890"),
+    "comma number": WholeForm(COMMA_DIGITS, _commas, "1.234,5", "1234.5"),
+    "date": WholeForm(
+        f"^{DAY}$",
+        lambda cells: cells.str.to_date("%Y-%m-%d", strict=False),
+        "2024-02-29",
+        "2024-02-29",
+        all=False,
+    ),
+    "moment": WholeForm(
+        f"{MOMENT}$", _moments, "2024-02-29 12:30", "2024-02-29 12:30:00", all=False
+    ),
+    "zoned": WholeForm(
+        f"{MOMENT}{ZONE}$",
+        lambda cells: _moments(cells, "%#z"),
+        "2024-02-29T12:30:05+02:00",
+        "2024-02-29 10:30:05+00:00",
+        all=False,
+    ),
+    "local": WholeForm(
+        "",
+        lambda cells: _moments(cells.str.replace(f"{ZONE}$", "")),
+        "2024-02-29T12:30:05+02:00",
+        "2024-02-29 12:30:05",
+    ),
+}

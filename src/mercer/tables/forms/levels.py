@@ -128,7 +128,7 @@ def _apart(texts: list[str]) -> bool:
     return bool(ends) and all(one[1] <= other[0] for one, other in pairwise(ends))
 
 
-class Form(NamedTuple):
+class LevelForm(NamedTuple):
     """One way in which levels tell their order."""
 
     number: Callable[[str], float | None]
@@ -140,11 +140,11 @@ class Form(NamedTuple):
 
 #: the name of a form, which a `Column` keeps -> the form
 ORDERED = {
-    "address": Form(address_number, "10.0.165.101", "addresses, in the order of their parts"),
-    "version": Form(version_number, "1.10.2", "versions, in the order of their parts",
+    "address": LevelForm(address_number, "10.0.165.101", "addresses, in the order of their parts"),
+    "version": LevelForm(version_number, "1.10.2", "versions, in the order of their parts",
                     lambda texts: any(text.count(".") > 1 for text in texts)),
-    "range": Form(range_number, "18-24", "ranges, in the order of their middles", _apart),
-    "scale": Form(scale_number, "strongly agree", "words of a scale, in their order",
+    "range": LevelForm(range_number, "18-24", "ranges, in the order of their middles", _apart),
+    "scale": LevelForm(scale_number, "strongly agree", "words of a scale, in their order",
                   lambda texts: len(words_in_order(texts) or ()) >= FEWEST),
 }  # fmt: skip
 

@@ -107,7 +107,7 @@ _TEXT = re.compile(rf"(?:{_PART.pattern}[{BLANKS}]?){{1,{MOST_PARTS}}}")
 _FEET = re.compile(r"(\d)\s?['’′]\s?(\d{1,2}(?:\.\d+)?)\s?(?:\"|''|″|”)")
 
 
-def numbers_of(texts: Iterable[str], usual: str = "") -> Numbers:
+def numbers_of(texts: Iterable[str], usual: str = "") -> NumberColumn:
     """How a column of numbers is written; ``usual`` is the decimal sign where it does not tell.
 
     Examples
@@ -133,12 +133,12 @@ def numbers_of(texts: Iterable[str], usual: str = "") -> Numbers:
         if number is not None:
             (marked if "%" in text else others).append(abs(number))
     shares = bool(marked and others) and max(others) <= 1 < max(marked)
-    return Numbers(decimal, unit, shares, scaled, any(map(_LIMIT.match, texts)))
+    return NumberColumn(decimal, unit, shares, scaled, any(map(_LIMIT.match, texts)))
 
 
-def numbers_of_shapes(shapes: Counter, usual: str) -> Numbers | None:
+def numbers_of_shapes(shapes: Counter, usual: str) -> NumberColumn | None:
     """How numbers of these shapes are written, if none has a unit, a sign or a limit."""
-    return Numbers(decimal_in(shapes) or usual) if set().union(*shapes) <= PLAIN else None
+    return NumberColumn(decimal_in(shapes) or usual) if set().union(*shapes) <= PLAIN else None
 
 
 class Cell(NamedTuple):
@@ -152,7 +152,7 @@ class Cell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Numbers:
+class NumberColumn:
     """How the numbers of a column are written."""
 
     decimal: str = ""  # "." or ","; "" where the cells do not tell

@@ -4,7 +4,7 @@ trials.py decides whether there is time for one more; costs.py predicts how long
 """
 
 from mercer.selection.automatic.trials.rungs import FoldFits
-from mercer.selection.automatic.trials.state import Known, SearchState, fingerprint
+from mercer.selection.automatic.trials.state import EarlierTrials, SearchState, fingerprint
 from mercer.selection.automatic.trials.trials import Trials
 
 __all__ = ["FoldFits", "Known", "SearchState", "Trials", "fingerprint"]

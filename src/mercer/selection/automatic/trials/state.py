@@ -12,9 +12,9 @@ from mercer.kernels import TableKernel
 from mercer.machines import HeldPredictions, Machine, Metric, Rung, SearchSettings, Weighed
 from mercer.machines.candidates import (
     Candidate,
-    Learnt,
+    LearntKernel,
     Recipe,
-    Trial,
+    RungFits,
     Tried,
     simple_candidates,
 )
@@ -115,15 +115,15 @@ class LearntKernels:
     def __init__(self, settings: SearchSettings):
         self.settings = settings
         self.steps: dict[Candidate, int] = {}  # those that an earlier search has learnt kernels in
-        self._found: dict[tuple, Learnt] = {}
+        self._found: dict[tuple, LearntKernel] = {}
 
     def known(self, candidate: Candidate) -> bool:
         """Whether the kernel of a candidate was learnt, for all folds or for some."""
         return any(key == candidate.alike for key, _ in self._found)
 
-    def of(self, candidate: Candidate, fold: int | None = None) -> Learnt:
+    def of(self, candidate: Candidate, fold: int | None = None) -> LearntKernel:
         """What was learnt for a fold, or for all; the kernel is None if nothing was."""
-        return self._found.get((candidate.alike, fold), Learnt(None, 0, 0))
+        return self._found.get((candidate.alike, fold), LearntKernel(None, 0, 0))
 
     def kept(self, candidate: Candidate) -> int | None:
         """The median of the steps that its kernels for the folds have kept; None without them."""
@@ -153,7 +153,7 @@ class LearntKernels:
 
 
 @dataclass(frozen=True)
-class Known:
+class EarlierTrials:
     """The trials of an earlier search, and their rows of the leaderboard."""
 
     searched: str  # the `fingerprint` of that search
@@ -279,7 +279,7 @@ class Forecast:
         learning = 0.0
         if candidate.learn and not self.learnt.known(candidate):
             learning = (folds if each else 1) * self._learning(candidate, rows)
-        trial = Trial(rows, folds, train, rank, each, self.rungs.large(rows))
+        trial = RungFits(rows, folds, train, rank, each, self.rungs.large(rows))
         return learning + candidate.kind.trial_seconds(self.finals, candidate, trial)
 
     def _learning(self, candidate: Candidate, rows: int) -> float:

@@ -28,7 +28,7 @@ from mercer.machines.candidates import (
 )
 from mercer.selection.automatic.trials.costs import HOPE
 from mercer.selection.automatic.trials.rungs import FoldFits
-from mercer.selection.automatic.trials.state import Forecast, Known, SearchState
+from mercer.selection.automatic.trials.state import EarlierTrials, Forecast, SearchState
 from mercer.threads import GRACE, Deadline
 
 #: candidates without a better one, after which the search of a small table ends, and a second rung
@@ -57,7 +57,7 @@ class Trials:
 
     # --- the plan -----------------------------------------------------------------------------
 
-    def remember(self, known: Known) -> None:
+    def remember(self, known: EarlierTrials) -> None:
         """Take over the trials of an earlier search of the same rows."""
         self.state.known_baselines = known.baselines(self.state.simple)
         for tried in known.trials():
