@@ -16,6 +16,7 @@ from harness import Section, interleaved, options, peak_memory
 from mercer import KernelKMeans, SpectralClustering
 from mercer.kernels import RBF
 from mercer.threads import count_jobs
+from roofline import note_of
 
 N, D, K = 10_000, 20, 20
 MANY = 1_000_000
@@ -135,6 +136,7 @@ open({SECONDS!r}, "w").write(str(time.perf_counter() - began))
             "out the square of each mean, and so minimises another sum"
         )
     section.note(f"{count_jobs(None)} threads")
+    section.note(note_of("k-means on K"))
     section.finish(args.write)
 
 

@@ -1,19 +1,13 @@
-"""K @ V for an RBF Gram matrix that is never stored, beside scikit-learn's rbf_kernel(X) @ V.
-
-The roofline is the matrix product of the upper triangle's tiles and the product with V at the
-measured sgemm rate, plus one exponential a pair of the triangle at the measured native rate.
-"""
-
-import time
+"""K @ V for an RBF Gram matrix that is never stored, beside scikit-learn's rbf_kernel(X) @ V."""
 
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
-from harness import Section, interleaved, options, peak_memory, product_rate
-from mercer import _native
+from harness import Section, interleaved, options, peak_memory
 from mercer.gram import TiledGram
 from mercer.kernels import RBF
 from mercer.threads import count_jobs
+from roofline import note_of
 
 N, D, COLUMNS, GAMMA = 20_000, 50, 16, 1 / 50
 
@@ -28,18 +22,6 @@ V = rng.normal(size=({N}, {COLUMNS})).astype(np.float32)
 TiledGram(RBF({GAMMA}), X[:600]) @ V[:600]; rbf_kernel(X[:100]) @ V[:100]
 # measured
 """
-
-
-def exp_rate() -> float:
-    """Native exponentials a second, one thread, in cache."""
-    d = np.full(8192, 20.0, np.float32)
-    best = np.inf
-    for _ in range(50):
-        began = time.perf_counter()
-        for _ in range(20):
-            _native.exp_scaled(d, 0.0)
-        best = min(best, time.perf_counter() - began)
-    return 8192 * 20 / best
 
 
 def main() -> None:
@@ -65,14 +47,9 @@ def main() -> None:
     cores = count_jobs(None)
     for name in seconds:
         section.row(name, f"{seconds[name]:.3f}", f"{memory[name]:.0f}", cores)
-    operations, rate = N * N / 2 * 2 * D + N * N * 2 * COLUMNS, product_rate()
-    floor = operations / rate + N * N / 2 / (exp_rate() * cores)
     section.note(f"{seconds['scikit-learn'] / seconds['mercer']:.1f} times as fast as scikit-learn")
     section.note(f"largest difference of the two products {error:.1e}")
-    section.note(
-        f"roofline {floor:.3f} s (sgemm {rate / 1e9:.0f} GFLOP/s, exp "
-        f"{exp_rate() / 1e9:.2f}e9/s a thread): {100 * floor / seconds['mercer']:.0f}% reached"
-    )
+    section.note(note_of("Gram tiles"))
     section.finish(args.write)
 
 

@@ -30,6 +30,7 @@ from mercer.kernels import (
     WLOptimalAssignment,
 )
 from mercer.samples import graphs_of
+from roofline import note_of
 
 FILES = {"MUTAG": "mutag", "PTC": "ptc_mr", "PROTEINS": "proteins", "IMDB-B": "imdb_binary"}
 HYDROGEN = {"PTC": 19}  # nodes that the usual data set does not have
@@ -230,6 +231,7 @@ def main() -> None:
         )
     if not theirs:
         section.note("the peer was left out: MERCER_GRAPH_PEERS names no Python that has it")
+    section.note(note_of("Weisfeiler-Lehman"))
     section.finish(given.write)
 
 

@@ -17,9 +17,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import date
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -60,6 +62,18 @@ def interleaved(runs: dict[str, Callable[[], object]], repeats: int = 5) -> dict
     return {name: statistics.median(values) for name, values in times.items()}
 
 
+def least_seconds(
+    run: Callable[[], object], repeats: int, clock: Callable[[], float] = time.process_time
+) -> float:
+    """The least of some runs, of processor time where no other clock is given."""
+    times = []
+    for _ in range(repeats):
+        began = clock()
+        run()
+        times.append(clock() - began)
+    return min(times)
+
+
 def peak_memory(code: str) -> float:
     """Peak resident MB of a Python program of its own, less that of its imports alone.
 
@@ -97,12 +111,39 @@ def run_beside(python: str, code: str, *arguments: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def product_rate(threads: int | None = None) -> float:
-    """Operations a second of numpy's product of two large float32 matrices; None: on all cores."""
-    A = np.ones((2048, 2048), np.float32)
+@cache
+def product_rate(threads: int | None = None, dtype: type = np.float32) -> float:
+    """Operations a second of numpy's product of two large matrices; None: on all cores.
+
+    It stands for the peak of fused multiply-adds, each of which counts as two operations. Of one
+    thread it is by processor time, which other processes disturb less.
+    """
+    A = np.ones((2048, 2048), dtype)
+    clock = time.process_time if threads == 1 else time.perf_counter
     with threadpool_limits(threads):
-        times = [interleaved({"product": lambda: A @ A}, 1)["product"] for _ in range(5)]
-    return 2 * 2048**3 / min(times)
+        return 2 * 2048**3 / least_seconds(lambda: A @ A, 5, clock)
+
+
+@cache
+def copy_rate() -> float:
+    """Bytes a second that one thread reads and writes while it copies 128 MB."""
+    A = np.ones(2**24)
+    B = np.zeros_like(A)
+    return 2 * A.nbytes / least_seconds(lambda: np.copyto(B, A), 7)
+
+
+class Reached(NamedTuple):
+    """Operations and bytes a second of a loop on one thread, and their part of the machine's peak:
+    that of products, or less where so many operations need more bytes than it copies."""
+
+    operations: float
+    bytes: float
+    share: float
+
+    @classmethod
+    def of(cls, seconds: float, operations: float, moved: float, dtype: type) -> Reached:
+        least = max(operations / product_rate(1, dtype), moved / copy_rate())
+        return cls(operations / seconds, moved / seconds, least / seconds)
 
 
 def known(name: str) -> list[dict[str, str]]:
@@ -117,6 +158,28 @@ def data_folder() -> Path | None:
     """The folder of larger data sets, if MERCER_DATA names one."""
     folder = os.environ.get("MERCER_DATA")
     return Path(folder) if folder else None
+
+
+LOAD_BEFORE = os.getloadavg()[0]
+
+
+def git(*words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=RESULTS.parent, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def changed_sources() -> str:
+    """The files that differ from the commit, but for the results."""
+    return git("status", "--porcelain", "--", ":/", f":!{RESULTS.name}")
+
+
+def circumstances() -> str:
+    """The date, the commit, and how many processes wanted a core before and after, as one line."""
+    changes = " with changes" if changed_sources() else ""
+    return (
+        f"{date.today()}, commit {git('rev-parse', '--short', 'HEAD') or 'unknown'}{changes}, load "
+        f"{LOAD_BEFORE:.1f} before and {os.getloadavg()[0]:.1f} after"
+    )
 
 
 def machine() -> str:
@@ -153,12 +216,13 @@ class Section:
         lines = [f"## {self.name}", "", self.title, "", "| " + " | ".join(self.columns) + " |"]
         lines.append("|" + " --- |" * len(self.columns))
         lines += ["| " + " | ".join(row) + " |" for row in self.rows]
-        lines += ["", *[f"- {note}" for note in self.notes], f"- {machine()}", ""]
+        lines += ["", *[f"- {note}" for note in self.notes]]
+        lines += [f"- {circumstances()}", f"- {machine()}", ""]
         return "\n".join(lines)
 
     def finish(self, write: bool) -> None:
         """Replace this benchmark's section of RESULTS.md, when asked to."""
-        print(machine())
+        print(circumstances(), machine(), sep="\n")
         if not write:
             return
         text = RESULTS.read_text() if RESULTS.exists() else "# Measured results\n\n"

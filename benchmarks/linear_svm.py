@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from harness import Section, data_folder, interleaved, options
 from mercer import LinearSVC, LinearSVR
 from mercer.threads import count_jobs
+from roofline import note_of
 
 LONG = 20_000  # epochs for the peer, where its default of 1,000 stops far from the solution
 PATIENCE = 5.0  # seconds for 1,000 of them, above which that is left out
@@ -130,6 +131,7 @@ def main() -> None:
         "scikit-learn stops at max_iter = 1,000, and warns, with the hinge and the ε-insensitive "
         "loss but on the text."
     )
+    section.note(note_of("coordinate descent"))
     section.finish(args.write)
 
 

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from harness import Section, options, peak_memory
 from mercer.distances import Jaccard, Mahalanobis, Minkowski
 from mercer.search import BruteForce, KDTree, fit_index
+from roofline import note_of
 
 TRAINING, QUERIES, K = 20_000, 5_000, 10
 
@@ -207,6 +208,7 @@ def main():
         if not chosen.quick:
             million(section)
             growth(section)
+    section.note(note_of("kNN, brute force"))
     section.finish(chosen.write)
 
 

@@ -23,6 +23,7 @@ from harness import Section, data_folder, interleaved, options, run_beside
 from mercer import SVC, KNeighborsClassifier
 from mercer.distances import DTW, MSM, TWED, Distance
 from mercer.kernels import GlobalAlignment, Kernel
+from roofline import note_of
 
 WINDOW = 0.1
 SIGMA = 10.0
@@ -202,6 +203,7 @@ def main() -> None:
     section.note("differences are relative to the largest value")
     if not theirs:
         section.note("the peers were left out: MERCER_PEERS names no Python that has them")
+    section.note(note_of("DTW"))
     section.finish(given.write)
 
 

@@ -19,6 +19,7 @@ from mercer.distances import Edit, Jaccard
 from mercer.search import BruteForce
 from mercer.search.brute import EDGE
 from mercer.threads import count_jobs
+from roofline import note_of
 
 SETS, BITS, QUERIES = 20_000, 784, 400
 
@@ -147,6 +148,8 @@ def main() -> None:
     edit(section, repeats)
     searches(section, args.quick)
     section.note(f"RapidFuzz {rapidfuzz.__version__}")
+    section.note(note_of("Tanimoto of bits"))
+    section.note(note_of("edit distance"))
     section.finish(args.write)
 
 

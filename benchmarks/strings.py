@@ -21,6 +21,7 @@ from mercer import _native
 from mercer.gram import Place, gram
 from mercer.kernels import AllSubsequences, GapWeighted, subsequences
 from mercer.threads import count_jobs
+from roofline import note_of
 
 # Of 8 cells, two additions and a shift of lanes on two ports of 512 bits: 32 cells in 6 cycles.
 CELLS_PER_CYCLE = 32 / 6
@@ -212,6 +213,7 @@ def main() -> None:
     threads(section, args.quick)
     gaps(section, args.quick)
     exactness(section, args.quick)
+    section.note(note_of("all subsequences"))
     section.finish(args.write)
 
 

@@ -218,34 +218,29 @@ def measured(X, y, task: str, seconds: float, seed: int, peers: dict) -> list[fl
     return [*values, run.seconds, run.megabytes]
 
 
-def measured_again(means: dict[str, list[float]], seeds: int) -> Section:
-    """Scores, seconds and MB of the command beside what the section "tables" has of all."""
-    section = Section(
-        "tables, measured again",
-        f"`mercer fit` on {seeds} splits as in the section above, 30 s: means of accuracy or R², "
-        "beside those of that section, of which the best of the five peers and the ranks are.",
-        ["data", "then", "now", "best peer", "rank then", "rank now", "seconds", "peak MB"],
-    )
-    ranks = []
+def beside_known(section: Section, means: dict[str, list[float]], seeds: int) -> None:
+    """The rows of the section "tables" with scores, seconds and MB of the command as it is now."""
+    ranks, gaps = [], []
     for row in known("tables"):
         if row["data"] not in means:
             continue
-        then, *others = map(float, list(row.values())[2:-2])
         now, spent, memory = means[row["data"]]
-        pair = [rankdata(-np.round([own, *others], 4))[0] for own in (then, now)]
-        ranks.append(pair)
-        section.row(
-            row["data"], f"{then:.4f}", f"{now:.4f}", f"{max(others):.4f}",
-            *(f"{rank:g}" for rank in pair), f"{spent:.0f}", f"{memory:.0f}",
-        )  # fmt: skip
-    both = np.mean(ranks, axis=0)
-    section.row("mean", "", "", "", *(f"{rank:.2f}" for rank in both), "", "")
-    first = sum(now <= 2 for _, now in ranks)
+        name, count, _, *others = list(row.values())[:-2]
+        section.row(name, count, f"{now:.4f}", *others, f"{spent:.0f}", f"{memory:.0f}")
+        scores = np.round([now, *map(float, others)], 4)
+        ranks.append(rankdata(-scores))
+        gaps.append(max(scores) - scores[0])
+    rank_row(section, ranks)
     section.note(
-        "ranks are those of means over the splits, not means of the ranks of splits; first or "
-        f"second on {first} of {len(ranks)}"
+        f"means of {seeds} splits, of which the ranks are; it is at most {max(gaps):.3f} behind "
+        "the best of the six. mercer fit was measured after the others, on the same splits"
     )
-    return section
+
+
+def rank_row(section: Section, ranks: list) -> None:
+    mean, error = np.mean(ranks, axis=0), np.std(ranks, axis=0) / np.sqrt(len(ranks))
+    cells = [f"{m:.2f} ± {e:.2f}" for m, e in zip(mean, error)]
+    section.row("mean rank ± standard error", "", *cells, "", "")
 
 
 def main() -> None:
@@ -293,15 +288,15 @@ def main() -> None:
         alone[name] = [means[0], longest, largest]
         section.row(name, f"{rows:,}", *cells, f"{longest:.0f}", f"{largest:.0f}")
     if peers:
-        mean, error = np.mean(ranks, axis=0), np.std(ranks, axis=0) / np.sqrt(len(ranks))
-        cells = [f"{m:.2f} ± {e:.2f}" for m, e in zip(mean, error)]
-        section.row("mean rank ± standard error", "", *cells, "", "")
+        rank_row(section, ranks)
         section.note(f"the furthest that mercer fit was behind the best: {max(gaps):.4f}")
         versions = f"LightGBM {lightgbm.__version__}"
         versions += "" if xRFM is None else f", xRFM {__about__.__version__}"
         section.note(f"{args.seeds} splits; {versions}")
     elif args.time == 30 and not args.busy and not args.quick:
-        section = measured_again(alone, args.seeds)
+        section.columns[3:3] = list(known("tables")[0])[3:-2]
+        section.rows = []
+        beside_known(section, alone, args.seeds)
     section.finish(args.write)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from harness import Section, interleaved, options
 from mercer import _native
+from roofline import note_of
 
 
 def main() -> None:
@@ -41,6 +42,7 @@ def main() -> None:
             rate = 50 * len(x) / seconds / 1e9
             section.row(isa, np.dtype(dtype).name, f"{rate:.2f}", f"{float(ulp.max()):.2f}")
     _native.use_isa(chosen)
+    section.note(note_of("exponential"))
     section.finish(args.write)
 
 
