@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from mercer.cli.app import app, run
+from mercer.cli.app import made_app, run
 
 
 def command(*arguments):
@@ -30,5 +30,5 @@ def fitted_file(folder, table, target):
 
 def options(name):
     """The arguments of a command, and its options one by one, as cyclopts knows them."""
-    found = app[name].assemble_argument_collection()
+    found = made_app([name])[name].assemble_argument_collection()
     return [each for each in found if each.parse and not dataclasses.is_dataclass(each.hint)]

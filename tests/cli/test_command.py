@@ -1,6 +1,7 @@
 """The command as a user types it: what it prints, writes and answers to wrong input."""
 
 import builtins
+import inspect
 import json
 import os
 import re
@@ -18,6 +19,8 @@ import pytest
 import mercer
 from cli.runner import command, fitted_file
 from lanes import few
+from mercer.cli import commands
+from mercer.cli.app import COMMANDS
 from mercer.spoken import a_type
 from mercer.tables.encoding import TableEncoder
 from mercer.threads.clock import Deadline
@@ -339,16 +342,25 @@ def test_without_the_extra_the_install_line_is_printed(monkeypatch, capsys):
     assert 'pip install "mercer[cli]"' in capsys.readouterr().err
 
 
-def test_help_loads_no_data_library():
+def test_help_loads_no_data_library_and_no_command():
     code = (
         "import sys\nfrom mercer.cli.app import run\n"
         "try:\n    run(['--help'])\nexcept SystemExit: pass\n"
-        "print({'numpy', 'polars', 'sklearn', 'matplotlib'} & set(sys.modules), file=sys.stderr)"
+        "unused = {'numpy', 'polars', 'sklearn', 'matplotlib', 'mercer.cli.commands'}\n"
+        "print(unused & set(sys.modules), file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
     )
     assert done.stderr.strip() == "set()"
+
+
+def test_the_list_of_commands_says_what_each_says_of_itself():
+    found = {name: getattr(commands, name).__doc__.split("\n")[0] for name in COMMANDS}
+    assert found == COMMANDS
+    own = inspect.getmembers(commands, inspect.isfunction)
+    public = {name for name, found in own if found.__module__ == commands.__name__}
+    assert public == set(COMMANDS)
 
 
 #: each names something that is not there, or no table could make right, in a word with "none"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cli.runner import command, options, printed
-from mercer.cli.app import app
+from mercer.cli.app import COMMANDS
 
 #: the paths of each command: what it writes, the folders that it fills, and what it reads
 WRITES = {
@@ -49,7 +49,7 @@ def parameters(name):
     return [argument.field_info for argument in options(name) if "Path" in str(argument.hint)]
 
 
-@pytest.mark.parametrize("name", [str(name) for name in app if not str(name).startswith("-")])
+@pytest.mark.parametrize("name", [name.rstrip("_") for name in COMMANDS])
 def test_every_path_of_a_command_is_in_the_tables(name):
     known = [*WRITES[name], *FILLS.get(name, []), *READS.get(name, [])]
     assert sorted(p.name for p in parameters(name)) == sorted(known)

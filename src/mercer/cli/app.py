@@ -1,8 +1,7 @@
 """The app: all commands, and how errors become messages and exit codes.
 
-Each command is a thin function that imports its own module on use, so that ``mercer --help``
-is fast. Those on tables and documents stand in commands.py; the work of those here is in denoise.py
-and demo.py beside this file.
+The commands stand in commands.py. That file is not imported for their list, so that ``mercer
+--help`` is fast: `COMMANDS` has what the list says.
 """
 
 from __future__ import annotations
@@ -12,26 +11,13 @@ import sys
 import traceback
 import warnings
 from functools import partial
-from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
-from cyclopts import App, CycloptsError, CycloptsPanel, MissingArgumentError, Parameter
+from cyclopts import App, CycloptsError, CycloptsPanel, MissingArgumentError
 
 import mercer
-from mercer.cli.commands import (
-    check,
-    dedup,
-    fit,
-    link,
-    map_,
-    neighbors,
-    predict,
-    report,
-    variants,
-)
 from mercer.cli.exit_codes import BUG, DATA, INTERRUPTED, NO_EXTRA, OK, OUTPUT, USAGE
 from mercer.cli.libraries import check_room
-from mercer.cli.options import Flag, Json, Quiet, Whole
 from mercer.cli.terminal import OptionError, Terminal, line
 from mercer.spoken import visible
 
@@ -43,80 +29,45 @@ EPILOGUE = """Exit codes: 0 done; 1 an error of Mercer's own; 2 wrong command li
 4 a result could not be written; 5 an extra is not installed; 6 the model is written, but its \
 report failed; 7 dedup --fail or link --fail has found some; 130 interrupted."""
 
-app = App(
-    name="mercer",
-    help="Learning from similarity: a table in, a tuned kernel machine and its report out.",
-    help_epilogue=EPILOGUE,
-    version=f"mercer {mercer.__version__}",
-    result_action="return_value",
-    suppress_keyboard_interrupt=False,  # `run` says what became of the files
-)
+#: the functions of commands.py, and the first line of what each says of itself
+COMMANDS = {
+    "fit": "Fit, score and explain a model of a table.",
+    "predict": "Predict for the rows of a table, in their order.",
+    "report": "Score a model on new rows whose target is known, and write a report.",
+    "check": "Say what is in a table and what is wrong with it, without fitting.",
+    "variants": "Say what a model of sequences predicts if letters are replaced.",
+    "neighbors": "Find the nearest rows of a table, by columns of any kind.",
+    "map_": "Draw a map of the rows of a table, with its clusters, as a page to walk through.",
+    "link": "Find records that are the same person, firm or thing, in two tables or within one.",
+    "denoise": "Take noise out of recordings of speech.",
+    "dedup": "Remove near-duplicates from files of documents.",
+    "demo": "Fit, explain and use a model of throws at a basket.",
+}
 
 
-def denoise(
-    recording: Path,
-    /,
-    *more: Annotated[Path, Parameter(help="More recordings, or folders of them.")],
-    output: Annotated[Path, Parameter(alias="-o")],
-    model: Path | None = None,
-    train: Flag = False,
-    scenes: Whole = 400,
-    seed: Whole = 0,
-    force: Flag = False,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> int:
-    """Take noise out of recordings of speech.
-
-    Needs the speech extra: pip install "mercer[cli,speech]".
-
-    Parameters
-    ----------
-    recording
-        A WAV, FLAC, Ogg, MP3 or AIFF file, or a folder of such files. With --train, a folder of
-        clean speech; folders of noise may follow. Each folder in it counts as one speaker.
-    output
-        Where the speech is written: a .wav or .flac file, or for several recordings a folder. With
-        --train, the file of the model.
-    model
-        A model that --train has made. Default: the one that comes with the package.
-    train
-        Fit a model to clean speech, mixed with noise, in place of using one.
-    scenes
-        Mixtures that --train makes, of 5 seconds each.
-    seed
-        Seed of the mixtures and the fit.
-    force
-        Replace an existing output.
-    """
-    from mercer.cli.denoise import denoise_files, train_enhancer
-
-    if train:
-        return train_enhancer(
-            [recording, *more], output=output, scenes=scenes, seed=seed, force=force, json=json,
-            quiet=quiet,
-        )  # fmt: skip
-    return denoise_files(
-        [recording, *more], output=output, model=model, force=force, json=json, quiet=quiet
+def made_app(words: list[str]) -> App:
+    """The app for a command line. It imports commands when they are used, but does not for their
+    list."""
+    listed = not words or words[0] in QUICK
+    app = App(
+        name="mercer",
+        help="Learning from similarity: a table in, a tuned kernel machine and its report out.",
+        help_epilogue=EPILOGUE,
+        help_format="plaintext",
+        version=f"mercer {mercer.__version__}",
+        version_format="plaintext",
+        result_action="return_value",
+        suppress_keyboard_interrupt=False,  # `run` says what became of the files
     )
-
-
-def demo(*, folder: Path = Path("mercer-demo")) -> int:
-    """Fit, explain and use a model of throws at a basket.
-
-    Parameters
-    ----------
-    folder
-        Where table, model, report and predictions are written.
-    """
-    from mercer.cli.demo import run_demo
-
-    return run_demo(folder, run)
-
-
-commands = fit, predict, report, check, variants, neighbors, map_, link, denoise, dedup, demo
-for place, command in enumerate(commands):
-    app.command(command, name=command.__name__.rstrip("_"), sort_key=place)
+    for place, (name, said) in enumerate(COMMANDS.items()):
+        app.command(
+            f"mercer.cli.commands:{name}",
+            name=name.rstrip("_"),
+            help=said if listed else None,
+            help_format="markdown",
+            sort_key=place,
+        )
+    return app
 
 
 def run(arguments: list[str] | None = None) -> None:
@@ -127,7 +78,7 @@ def run(arguments: list[str] | None = None) -> None:
     try:
         if not QUICK.intersection(words):
             check_room()
-        code = app(words, exit_on_error=False, print_error=False)
+        code = made_app(words)(words, exit_on_error=False, print_error=False)
         sys.stdout.flush()  # on a full disk now, and not when Python ends
     except CycloptsError as error:
         errors.print(CycloptsPanel(visible(_usage(error))))

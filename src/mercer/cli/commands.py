@@ -1,7 +1,7 @@
-"""The commands on tables and documents: fit, predict, report, check, variants, neighbors ...
+"""The commands: fit, predict, report, check, variants, neighbors ...
 
-Each is a thin function that imports its own module on use, so that ``mercer --help`` is fast; the
-work is in files of the same names beside this one.
+Each is a thin function that imports its own module on use; the work is in files of the same names
+beside this one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,16 @@ from cyclopts import Parameter
 from mercer.cli.fit_options import FitOptions
 from mercer.cli.libraries import foreseen, is_short
 from mercer.cli.link_options import LinkOptions
-from mercer.cli.options import CheckOptions, More, PredictOptions, ReportOptions
+from mercer.cli.options import (
+    CheckOptions,
+    Flag,
+    Json,
+    More,
+    PredictOptions,
+    Quiet,
+    ReportOptions,
+    Whole,
+)
 from mercer.cli.search_options import DedupOptions, MapOptions, NeighborOptions, VariantOptions
 from mercer.cli.terminal import OptionError, of_option
 from mercer.spoken import seconds
@@ -225,3 +234,65 @@ def dedup(
     from mercer.cli.dedup import deduplicate
 
     return deduplicate(options, *documents)
+
+
+def denoise(
+    recording: Path,
+    /,
+    *more: Annotated[Path, Parameter(help="More recordings, or folders of them.")],
+    output: Annotated[Path, Parameter(alias="-o")],
+    model: Path | None = None,
+    train: Flag = False,
+    scenes: Whole = 400,
+    seed: Whole = 0,
+    force: Flag = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Take noise out of recordings of speech.
+
+    Needs the speech extra: pip install "mercer[cli,speech]".
+
+    Parameters
+    ----------
+    recording
+        A WAV, FLAC, Ogg, MP3 or AIFF file, or a folder of such files. With --train, a folder of
+        clean speech; folders of noise may follow. Each folder in it counts as one speaker.
+    output
+        Where the speech is written: a .wav or .flac file, or for several recordings a folder. With
+        --train, the file of the model.
+    model
+        A model that --train has made. Default: the one that comes with the package.
+    train
+        Fit a model to clean speech, mixed with noise, in place of using one.
+    scenes
+        Mixtures that --train makes, of 5 seconds each.
+    seed
+        Seed of the mixtures and the fit.
+    force
+        Replace an existing output.
+    """
+    from mercer.cli.denoise import denoise_files, train_enhancer
+
+    if train:
+        return train_enhancer(
+            [recording, *more], output=output, scenes=scenes, seed=seed, force=force, json=json,
+            quiet=quiet,
+        )  # fmt: skip
+    return denoise_files(
+        [recording, *more], output=output, model=model, force=force, json=json, quiet=quiet
+    )
+
+
+def demo(*, folder: Path = Path("mercer-demo")) -> int:
+    """Fit, explain and use a model of throws at a basket.
+
+    Parameters
+    ----------
+    folder
+        Where table, model, report and predictions are written.
+    """
+    from mercer.cli.app import run
+    from mercer.cli.demo import run_demo
+
+    return run_demo(folder, run)
