@@ -371,6 +371,55 @@ def test_the_same_seed_gives_the_same(loss):
     assert (one.coef != other.coef).any()
 
 
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_joint_step_lowers_the_dual_in_its_box(loss, kind):
+    """After one epoch most variables are far from where they belong."""
+    X, dual = rows_of(kind), dual_of(loss)
+
+    def value(beta):
+        u = X.combined(beta)
+        return u @ u / 2 + dual.conjugates(beta).sum()
+
+    descent, w = dual.descent(X, 0), np.zeros(D + 1)
+    descent.run(1, 0.0, w, None)
+    before = descent.beta
+    assert descent.run(0, 0.0, w, X.outputs(w)) == 0
+    beta = descent.beta
+    least = -LinearSolver("newton", tol=1e-12).solve(X, dual).objective
+    assert least <= value(beta) < value(before)
+    assert ((beta >= dual.low) & (beta <= dual.high)).all()
+    assert_array_equal(beta[before == 0], 0)
+    assert (beta * before >= 0).all()
+    assert_allclose(w, X.combined(beta), atol=1e-12)
+
+
+def test_a_joint_step_of_wide_rows_solves_for_the_free_variables():
+    """Where no variable meets a bound, a tenth of the gradient or less is left."""
+    X = LinearRows(sp.random_array((40, 500), density=0.1, rng=1, format="csr"), 1.0)
+    y = np.where(np.arange(40) % 2, 1.0, -1.0)
+    dual = LinearDual.hinge(y, np.full(40, 100.0), True)
+    descent, w = dual.descent(X, 0), np.zeros(501)
+    descent.run(3, 0.0, w, None)
+
+    def slope():
+        return X.outputs(w) - y + dual.curvature * descent.beta
+
+    before = np.linalg.norm(slope()[descent.beta != 0])
+    descent.run(0, 0.0, w, X.outputs(w))
+    assert (descent.beta != 0).all()
+    assert 0 < np.linalg.norm(slope()) < 0.2 * before
+
+
+def test_conjugate_gradients_end_where_the_matrix_is_singular():
+    """A direction of no curvature ends them; what they have found stays."""
+    g = np.array([1.0, 1.0])
+    x = conjugate_gradients(lambda v: np.array([v[0], 0.0]), np.array([0.0, 1.0]), np.ones(2))
+    assert_array_equal(x, 0)
+    x = conjugate_gradients(lambda v: np.array([v[0], 0.0]), g, np.ones(2), 0.1, 3)
+    assert np.isfinite(x).all()
+
+
 def test_progress_is_reported():
     lines = []
     LinearSolver(report=lines.append).solve(rows_of("dense"), dual_of("hinge"))

@@ -164,13 +164,19 @@ def _by_second(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return order, np.searchsorted(pairs[0], ends), np.searchsorted(pairs[1][order], ends + 1)
 
 
+@lru_cache(maxsize=8)
+def _pairs_of(k: int) -> np.ndarray:
+    """For each of k classes, the numbers of its pairs in the order of the other classes."""
+    found = np.empty((k, k - 1), np.intp)
+    for column, (first, second) in enumerate(all_pairs(k)):
+        found[first, second - 1] = found[second, first] = column
+    return found
+
+
 def by_pair(dual_coef: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray:
     """β of shape (rows, pairs) from scikit-learn's layout; the inverse of `by_class`."""
-    pairs, members = all_pairs(k), [np.flatnonzero(codes == c) for c in range(k)]
-    beta = np.zeros((len(codes), len(pairs)))
-    for column, (first, second) in enumerate(pairs):
-        a, b = members[first], members[second]
-        beta[a, column], beta[b, column] = dual_coef[second - 1, a], dual_coef[first, b]
+    beta = np.zeros((len(codes), k * (k - 1) // 2))
+    beta[np.arange(len(codes))[:, None], _pairs_of(k)[codes]] = dual_coef.T
     return beta
 
 

@@ -21,6 +21,7 @@ from mercer.threads import ordered_map
 BLOCK = 500_000  # least stored values in a block for one thread
 SMALL = 100_000  # problems with at most this many stored values are solved to the last digit
 FACTORED = 1500  # order of the largest matrix that is factored in each step
+SINGULAR = 1e-14  # curvature, beside that of the diagonal, that is not distinguished from 0
 GRAM_ROWS = 1024  # rows of a dense block, which stays in cache while it is multiplied
 
 
@@ -196,18 +197,28 @@ def solved(H: np.ndarray, g: np.ndarray) -> np.ndarray:
 
 
 def conjugate_gradients(
-    product: Callable[[np.ndarray], np.ndarray], g: np.ndarray, diagonal: np.ndarray
+    product: Callable[[np.ndarray], np.ndarray],
+    g: np.ndarray,
+    diagonal: np.ndarray,
+    part: float = 1e-2,
+    most: int = 500,
 ) -> np.ndarray:
-    """H⁻¹ g with a residual of at most |g| / 100; the diagonal of H is the preconditioner."""
+    """H⁻¹ g with a residual of at most ``part`` times |g|, or as ``most`` steps leave it.
+
+    The diagonal of H is the preconditioner.
+    """
     x, r = np.zeros_like(g), g.copy()
     p = z = r / diagonal
     rho = float(r @ z)
-    enough = 1e-2 * np.linalg.norm(g)
-    for _ in range(500):
+    enough = part * np.linalg.norm(g)
+    for _ in range(most):
         if np.linalg.norm(r) <= enough:
             break
         Hp = product(p)
-        size = rho / float(p @ Hp)
+        bend = float(p @ Hp)
+        if bend <= SINGULAR * float(p @ (diagonal * p)):  # along p, H is 0 up to rounding
+            break
+        size = rho / bend
         x, r = x + size * p, r - size * Hp
         z = r / diagonal
         rho, last = float(r @ z), rho

@@ -221,12 +221,12 @@ def descend(
     Lin, "Large-scale Linear Support Vector Regression", JMLR 2012.
     """
     X, descent = point.X, point.dual.descent(point.X, seed)
-    w, done, within = np.zeros(X.shape[1]), 0, descent.unit
+    w, done, within, f = np.zeros(X.shape[1]), 0, descent.unit, None
     some = int(min(10, max(1, WORK // max(X.stored, 1))))
     while done < epochs:
-        done += descent.run(min(some, epochs - done), within, w)
-        beta = descent.beta
-        point.offer(w, X.outputs(w), beta, w)
+        done += descent.run(min(some, epochs - done), within, w, f if done >= FEW else None)
+        f, beta = X.outputs(w), descent.beta
+        point.offer(w, f, beta, w)
         look("epoch", done)
         if point.is_good(tol):
             return Reason.CONVERGED, done
