@@ -317,6 +317,7 @@ def _by_index(
     texts: list[str], index: CorpusIndex, keep: Any, shingles: Shingles | None, rules: Rules,
     n_jobs: int | None,
 ) -> Duplicates:  # fmt: skip
+    """Duplicates of the rows of an index, and then of each other."""
     if shingles is not None and shingles != index.shingles:
         raise ValueError(f"shingles={shingles!r}: the index was made with {index.shingles!r}.")
     threshold, n = index.check_threshold(rules.threshold), len(texts)
@@ -345,6 +346,7 @@ def _by_index(
 def _by_kernel(
     X: SamplesLike, against: Any, keep: Any, kernel: Kernel, rules: Rules, place: Place
 ) -> Duplicates:
+    """Duplicates by the values of a kernel of all pairs."""
     if not isinstance(kernel, Kernel):
         raise TypeError(
             f"similarity={kernel!r}: give a kernel, such as mercer.kernels.RBF().on('price') or "
@@ -366,6 +368,7 @@ def _by_kernel(
 def _check(
     threshold: float, recall: float, most_kept: int, within: Any, against: CorpusIndex | None
 ) -> None:
+    """Refuse parameters out of their ranges."""
     check_threshold(threshold, recall)
     check_count("most_kept", most_kept, optional=False)
     if not within and against is None:

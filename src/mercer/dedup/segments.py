@@ -160,6 +160,7 @@ class Segment:
                 raise damaged(self.path, f"the checksum of {name} is another one")
 
     def _entry(self, entry: dict) -> tuple[tuple[int, ...], int, int]:
+        """The shape, offset and checksum of an array as the header says them, after a check."""
         shape, offset, wanted = tuple(entry["shape"]), entry["offset"], entry["checksum"]
         numbers = (*shape, offset, wanted)
         if entry["dtype"] != DTYPES[entry["name"]] or not all(
@@ -254,6 +255,7 @@ def meet(
 def _meet(
     segment: Segment, keys: np.ndarray, good: np.ndarray, most: int
 ) -> tuple[np.ndarray, np.ndarray, int]:
+    """Pairs of a document and a row that share a bucket, and how many buckets were too full."""
     n = segment.facts["documents"]
     held = segment.mapped("keys", (len(keys), -1))
     bits = np.uint64(max(n - 1, 1).bit_length())
@@ -303,6 +305,7 @@ def similar(
 def _exact(
     segment: Segment, values: np.ndarray, starts: np.ndarray, left: np.ndarray, rows: np.ndarray
 ) -> np.ndarray:
+    """Jaccard's index of pairs of new documents and rows of a segment."""
     theirs = segment.mapped("values", (-1,))
     places = segment.mapped("starts", (segment.facts["documents"] + 1,))
     out = np.empty(len(rows))

@@ -246,6 +246,7 @@ class Signer:
         return Signs.joined(list(ordered_map(self._block, blocks, n_jobs)))
 
     def _block(self, texts: list[str]) -> Signs:
+        """The signs of some texts."""
         runs = self.shingles.runs(texts)
         signs = self._signed(*runs)
         if runs[0] is texts:
@@ -254,6 +255,7 @@ class Signer:
         return replace(signs, contents=own.contents, lengths=own.lengths)
 
     def _signed(self, documents: list[str], words: bool, size: int) -> Signs:
+        """The signs of documents whose shingles are runs of ``size`` words or characters."""
         n = len(documents)
         signs = Signs(
             np.empty((self.bands.n_bands, n), np.uint64), np.empty((n, 2), np.uint64),

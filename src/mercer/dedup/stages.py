@@ -255,6 +255,7 @@ class Stages(StagedTasks):
     # --- equals ----------------------------------------------------------------------------------
 
     def _equals(self) -> None:
+        """Write the order of preference of all documents, and the first of those that are equal."""
         n = int(self.work.starts[-1])
         whole = {
             "digests": np.empty((n, 2), np.uint64), "contents": np.empty(n, np.uint64),
@@ -344,6 +345,7 @@ class Stages(StagedTasks):
     # --- verdicts --------------------------------------------------------------------------------
 
     def _verdicts(self) -> None:
+        """Write which document each one is a copy of."""
         n, chosen = int(self.work.starts[-1]), self._members()
         first = self.work.read("equals")["first"]
         first = np.where(first < 0, np.arange(n), first)

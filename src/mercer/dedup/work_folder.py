@@ -88,6 +88,7 @@ class WorkFolder:
         return self._mapped(self.part("shingles", file, number), 1, None)
 
     def _mapped(self, path: Path, dimensions: int, first: int | None) -> np.ndarray:
+        """A mapped array of a file of the folder, after a check of its shape."""
         with reading(path):
             found = np.load(path, mmap_mode="r")
             lacks = first is not None and found.shape[:1] != (first,)

@@ -172,6 +172,7 @@ def _state(
     objective: DeepObjective, grams: list[np.ndarray], noise: float, at: Evaluation,
     path: list[float],
 ) -> DeepState:  # fmt: skip
+    """The Gram matrices that were reached, and how far they are from a maximum."""
     worst = 0.0
     for G, g, nu in zip(grams, at.gradients, objective.dof):
         H = np.linalg.cholesky(G)

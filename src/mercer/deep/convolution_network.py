@@ -376,6 +376,7 @@ class ConvolutionTraining:
         return likelihood - network.price(self.dof, taylor=self.taylor) / n
 
     def _noises(self, network: ConvolutionNetwork, rng: np.random.RandomState) -> list[Tensor]:
+        """Normal numbers from which each layer draws a Wishart matrix."""
         if self.wishart_dof is None:
             return []
         noises = []

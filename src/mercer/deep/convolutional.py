@@ -270,6 +270,7 @@ class ConvolutionalDeepKernelMachine(Classifier, BaseEstimator, GaussianOutputs)
         vars(self).update(found | path_found)
 
     def _outputs(self, X: Samples) -> tuple[np.ndarray, np.ndarray]:
+        """The mean and the variance of f for images."""
         torch_side = _torch_side()
         images = self._standardised(self._new_images(X))
         network = torch_side.restored(
@@ -301,6 +302,7 @@ class ConvolutionalDeepKernelMachine(Classifier, BaseEstimator, GaussianOutputs)
         return self._for_each_layer("layer", given)
 
     def _for_each_layer(self, name: str, value: object) -> list:
+        """A value for each layer, where one may be given for all."""
         depth = len(self._counts())
         values = list(value) if isinstance(value, (list, tuple, np.ndarray)) else [value] * depth
         if len(values) != depth:
@@ -315,6 +317,7 @@ class ConvolutionalDeepKernelMachine(Classifier, BaseEstimator, GaussianOutputs)
         return list(self.n_inducing) if several else [self.n_inducing]
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         counts = self._counts()
         if not counts:
             raise ValueError("n_inducing is empty: give the inducing patches of each layer.")

@@ -218,6 +218,7 @@ class DeepKernelMachine(KernelLearner):
         return self._induced(X, first, self._affordable(n))
 
     def _induced(self, X: np.ndarray, first: Layer, count: int) -> FitProducts:
+        """The inner products of all rows with inducing ones, which pivots choose."""
         n = X.shape[0]
         K = self.gram_between(X)
         self.gram_, self.solver_ = K.describe(), "inducing"
@@ -239,6 +240,7 @@ class DeepKernelMachine(KernelLearner):
         return np.asarray(values, dtype=np.float64) / self.scale_
 
     def _checked(self, G0: np.ndarray) -> np.ndarray:
+        """A Gram matrix, symmetric to the last bit, after a check that it is semidefinite."""
         G0 = (G0 + G0.T) / 2
         if self.kernel_.positive_definite is True:
             return G0
@@ -331,6 +333,7 @@ class DeepKernelMachine(KernelLearner):
         return layers
 
     def _degrees(self, n: int) -> np.ndarray:
+        """The degrees of freedom of each layer."""
         given = n if self.dof is None else self.dof
         several = isinstance(given, (list, tuple, np.ndarray))
         values = list(given) if several else [given] * self.depth
@@ -344,6 +347,7 @@ class DeepKernelMachine(KernelLearner):
         return np.array(values, dtype=np.float64)
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         check_count("depth", self.depth, optional=False)
         check_count("n_inducing", self.n_inducing)
         check_count("max_iter", self.max_iter, optional=False)

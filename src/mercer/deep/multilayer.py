@@ -315,6 +315,7 @@ class MultilayerKernelMachine(
         return AUTO if self.ranking == "auto" else (self.ranking,)
 
     def _settings(self, n: int, seed: int) -> Settings:
+        """How the layers of n rows are solved."""
         solver = self.solver
         if solver == "auto":
             solver = SOLVERS[1 + (n > EXACT_ROWS) + (n > ALL_ROWS)]
@@ -337,6 +338,7 @@ class MultilayerKernelMachine(
         return make_pipeline(LargeMarginNeighbours(random_state=seed, **shared), nearest)
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         for name in ("n_layers", "n_components", "rank"):
             check_count(name, getattr(self, name))
         check_count("n_neighbors", self.n_neighbors, optional=False)

@@ -220,6 +220,7 @@ class InducingObjective(DeepObjective):
         return LayerPropagation(self.G0, grams, self.layers, self.jitter)
 
     def _factor(self, flow: LayerPropagation) -> Factor:
+        """The outputs of all rows by a flow, with their squares and what they leave."""
         m = len(self.G0)
         T, P, gap = np.empty((len(self.C0), m)), np.zeros((m, m)), 0.0
 

@@ -90,6 +90,7 @@ class GaussianNumbers(ABC):
 
     @finite_values
     def _predicted(self, X: Any) -> Any:
+        """The means and standard deviations of the targets, in their own units."""
         check_is_fitted(self)
         means, variances = self._moments(X)
         mean = self.y_mean_ + self.y_scale_ * means

@@ -139,6 +139,7 @@ def whole_view(column: Coded) -> BlockingView:
 
 
 def _by_texts(loop: Callable[..., None], column: Coded) -> Compare:
+    """A comparison of the texts of a column by a native loop."""
     symbols, starts = column.symbols.texts
     bits = column.bits
 
@@ -151,6 +152,7 @@ def _by_texts(loop: Callable[..., None], column: Coded) -> Compare:
 
 
 def _by_words(loop: Callable[..., None], words: ColumnWords, weights: np.ndarray) -> Compare:
+    """A comparison of the words of a column by a native loop."""
     spelled = words.symbols
 
     def compare(a: np.ndarray, b: np.ndarray) -> np.ndarray:

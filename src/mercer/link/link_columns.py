@@ -283,6 +283,7 @@ def listed_names(names: Mapping[str, Any]) -> str:
 def _given(
     columns: Any, names: Mapping[str, Any], others: Mapping[str, Any] | None
 ) -> list[LinkColumn]:
+    """The columns that a user names, after a check that the tables have them."""
     if isinstance(columns, str) or not isinstance(columns, (Mapping, Sequence, np.ndarray)):
         raise TypeError(
             f"columns={columns!r}: give a list of names, or a dict of those of the first table and "

@@ -305,6 +305,7 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         return found
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         check_count("max_block", self.max_block, optional=False)
         if self.max_block < 2:
             raise ValueError(f"max_block={self.max_block}: give an integer >= 2.")
@@ -326,6 +327,7 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
             )
 
     def _warn(self, records: Records) -> None:
+        """Say what makes the result less sure than it looks."""
         own = [spec for spec in records.specs if not spec.source]
         said = ""
         if len(own) == 1:

@@ -51,6 +51,7 @@ COUNTING = 1.1  # numbers of records reach up to so many times their number
 def _sides(
     column: LinkColumn, tables: list[ReadTable], names: list[dict[str, Any]]
 ) -> list[np.ndarray]:
+    """The cells of a column in each table."""
     each = zip((column.name, column.other), tables, names)
     found = []
     for place, (name, table, known) in enumerate(each, start=1):
@@ -312,6 +313,7 @@ class Comparer:
         return out
 
     def _levels(self, left: np.ndarray, right: np.ndarray, out: np.ndarray) -> None:
+        """Write the level of agreement of each pair in each column, (pairs, columns)."""
         columns, specs = self.records.columns, self.records.specs
         for k, (column, spec) in enumerate(zip(columns, specs)):
             a, b = column.codes[left], column.codes[right]

@@ -343,6 +343,7 @@ class LinkStages(StagedTasks):
         ]
 
     def _views(self, k: int) -> None:
+        """Write the parts by which column k finds pairs, and what each would cost."""
         column = self.records.columns[k]
         made = column.kind.views(column)
         alone = Views(self.records.columns, self.cap, lambda _: made)
@@ -367,6 +368,7 @@ class LinkStages(StagedTasks):
         self.kept.put("doubles", number, costs=_as_array([self.views.cost(each) for each in asked]))
 
     def _passes(self) -> None:
+        """Choose the passes, from the costs of single parts and of two together."""
         costs = self._singles()
         asked = asked_passes(self.views.n, costs)
         found: dict = {}
@@ -389,6 +391,7 @@ class LinkStages(StagedTasks):
     # --- pairs ------------------------------------------------------------------------------------
 
     def _found(self, number: int) -> None:
+        """Write the pairs that one pass finds, in shards."""
         one = self._passes_made[number]
         pairs, seen = self.views.found_by(one.views, room_of(one, self.views.n))
         cuts = np.searchsorted(pairs, np.array(self.bounds, np.uint64) << np.uint64(32))
@@ -403,6 +406,7 @@ class LinkStages(StagedTasks):
             yield [found[name] for name in names]
 
     def _crowded(self) -> None:
+        """Write the share of records whose parts are all in blocks that are too large."""
         n = len(self.records.columns[0].codes)
         seen = np.zeros((2, -(-n // 8)), np.uint8)
         for own in self._of_passes("any", "small"):

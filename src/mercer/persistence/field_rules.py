@@ -294,6 +294,7 @@ def _as_array(value: object, axes: int) -> np.ndarray:
 
 
 def _check_range(array: np.ndarray, least: int, below: int | None) -> None:
+    """Refuse whole numbers below ``least``, or from ``below`` on."""
     if not array.size:
         return
     low, high = int(array.min()), int(array.max())

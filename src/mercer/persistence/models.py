@@ -148,6 +148,7 @@ def model_bytes(model: BaseEstimator) -> bytes:
 
 
 def _written(model: BaseEstimator) -> bytes:
+    """The bytes of a file of a model, after a check that they could be loaded."""
     name = type(model).__name__
     archived = io.BytesIO()
     try:

@@ -241,6 +241,7 @@ def mark_own(description: dict) -> None:
 
 @cache
 def _register_node() -> None:
+    """Let skops make objects of Mercer's classes from their fields."""
     from skops.io._audit import NODE_TYPE_MAPPING, get_tree
     from skops.io._general import ObjectNode
     from skops.io._numpy import NdArrayNode
@@ -267,6 +268,7 @@ def _register_node() -> None:
             self.children = {"parts": self.parts}
 
         def _construct(self) -> Any:
+            """The object, after its fields were checked."""
             if isinstance(self.parts, list):
                 return made_tuple(self.owner, [item.construct() for item in self.parts])
             parts: Any = None if self.parts is None else self.parts.construct()

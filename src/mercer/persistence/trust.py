@@ -100,6 +100,7 @@ def skops_io() -> Any:
 
 
 def _import_skops() -> None:
+    """Import skops without the import of all of scikit-learn that it would start."""
     import sklearn.utils
 
     importing, all_estimators = get_ident(), sklearn.utils.all_estimators
@@ -273,6 +274,7 @@ def trusted_names(trusted: Any) -> list[str]:
 
 
 def _trusted_name(entry: object) -> str:
+    """The full name of a class that a user trusts, after a check that it may be trusted."""
     found = _imported(entry) if isinstance(entry, str) else entry
     if not isinstance(found, type):
         raise TypeError(

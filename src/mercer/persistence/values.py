@@ -118,6 +118,7 @@ def register_values() -> None:
 
 @cache
 def _register_builtin() -> None:
+    """Let skops write and read values of Python's own types."""
     from skops.io import _utils
     from skops.io._audit import NODE_TYPE_MAPPING
     from skops.io._protocol import PROTOCOL
@@ -132,6 +133,7 @@ def _register_builtin() -> None:
 
 @cache
 def _register_pandas() -> None:
+    """Let skops write and read pandas' dates, times and intervals."""
     import pandas as pd
     from skops.io import _utils
 
@@ -161,6 +163,7 @@ def _state_of_frozenset(value: frozenset, context: Any) -> dict[str, Any]:
 
 
 def _value_node() -> type:
+    """The class of a node of skops that holds a value of the table."""
     from skops.io._audit import Node
 
     class ValueNode(Node):

@@ -248,6 +248,7 @@ def _sweep(target: Path) -> None:
 
 
 def _remove_stale(path: Path) -> None:
+    """Remove a file that no process holds any more."""
     if fcntl is None:
         path.unlink()  # Windows refuses to remove what is open
         return

@@ -209,6 +209,7 @@ class EncodedModelRows(ModelRows):
     def _with_parts(
         self, parts: list[int], other: EncodedModelRows, rows: np.ndarray
     ) -> EncodedColumns:
+        """The rows, with some columns from rows of others."""
         numbers, objects = self.data.numbers.copy(), dict(self.data.objects)
         numbers[:, parts] = other.data.numbers[rows][:, parts]
         objects |= {j: other.data.objects[j][rows] for j in parts if j in objects}

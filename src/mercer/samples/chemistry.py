@@ -214,6 +214,7 @@ def _asks(mol: Any) -> bool:
 
 
 def _read(text: str) -> Molecule:
+    """The molecule of a SMILES or InChI: of several parts, the largest one."""
     lib = rdkit()
     with lib.quiet():
         if not text.isascii():
@@ -232,6 +233,7 @@ def _read(text: str) -> Molecule:
 
 
 def _reason(text: str) -> str:
+    """Why RDKit cannot read a text as a molecule."""
     lib = rdkit()
     if text.startswith("InChI="):
         return "no InChI that RDKit reads"
@@ -244,6 +246,7 @@ def _reason(text: str) -> str:
 
 @cache
 def _generator(fingerprint: Fingerprint) -> Any:
+    """RDKit's generator of a fingerprint."""
     prints, (name, radius, stereo) = rdkit().prints, fingerprint
     if name == "pairs":
         return prints.GetAtomPairGenerator(includeChirality=stereo)
@@ -260,6 +263,7 @@ def _generator(fingerprint: Fingerprint) -> Any:
 
 
 def _fragments(mol: Any, fingerprint: Fingerprint) -> np.ndarray:
+    """The fragments of a molecule and how often each occurs, (fragments, 2), uint64."""
     if fingerprint.stereo:  # which the packed form does not tell
         rdkit().Chem.AssignStereochemistry(mol)
     own = {}
@@ -273,6 +277,7 @@ def _fragments(mol: Any, fingerprint: Fingerprint) -> np.ndarray:
 
 
 def _descriptors(mol: Any) -> np.ndarray:
+    """The descriptors of a molecule, NaN where one is not defined."""
     lib, surfaces = rdkit(), rdkit().descriptors
     found = np.array([
         *lib.properties.ComputeProperties(mol),

@@ -121,6 +121,7 @@ def columns_by_kind(X: Any) -> list[tuple[str, tuple]]:
 
 
 def _said_of_texts(column: Any, first: object) -> str:
+    """The error for a column of texts that stand for another kind."""
     makers = {"number": "pandas.to_numeric", "date": "pandas.to_datetime", "set": "str.split"}
     kernel = f"Jaccard(separator={column.separator!r})" if column.of.items else "Match()"
     return (

@@ -75,6 +75,7 @@ def _marks(X: Any) -> np.ndarray:
 
 @_marks.register
 def _(X: np.ndarray) -> np.ndarray:
+    """One number for each row of an array, from all of its bytes, some columns at a time."""
     total = np.zeros(len(X), U64)
     X = np.asarray(X).reshape(len(X), math.prod(X.shape[1:]))
     step = max(1, CELLS // max(1, len(X)))
@@ -132,6 +133,7 @@ def _sums(cells: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 
 def _numbered(keys: Iterable[Hashable]) -> np.ndarray:
+    """Each key by the number of its first occurrence."""
     numbers: dict[Hashable, int] = {}
     found: list[int] = []
     for key in keys:

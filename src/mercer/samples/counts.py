@@ -110,6 +110,7 @@ def _of_fingerprint(row: Any) -> Any:
 
 
 def _of_items(rows: list, reader: str) -> Counts:
+    """Counts of the items of dicts, sets and lists, by the hash of each item."""
     if not rows:
         raise ValueError(f"X is empty; {reader} needs at least one sample.")
     items: list = []
@@ -148,6 +149,7 @@ def _of_items(rows: list, reader: str) -> Counts:
 
 
 def _of_matrix(X: Any, reader: str) -> Counts:
+    """Counts of the columns of a matrix of whole numbers."""
     matrix = sp.csr_array(X, copy=sp.issparse(X))
     matrix.sum_duplicates()
     matrix.eliminate_zeros()

@@ -131,6 +131,7 @@ def _of_rustworkx(graph: Any, name: str) -> GraphParts:
 
 
 def _of_grakel_object(graph: Any, name: str) -> GraphParts:
+    """The parts of a `grakel.Graph`."""
     same = dict.fromkeys(graph.get_vertices(purpose="any"), 0)
     labels, marks = (
         graph.get_labels(purpose="any", label_type=of, return_none=True)
@@ -273,6 +274,7 @@ def _pairs(edges: Any, types: tuple) -> bool:
 
 
 def _of_tuple(item: Any, name: str) -> GraphParts:
+    """The parts of a tuple (n, edges, labels, labels of edges)."""
     parts: list[Any] = [*item, None, None]
     n, edges, labels, marks = parts[:4]
     if n < 0:
@@ -296,6 +298,7 @@ def _of_tuple(item: Any, name: str) -> GraphParts:
 
 
 def _of_grakel(item: Any, name: str) -> GraphParts:
+    """The parts of a list in GraKeL's form: edges or a matrix, labels, labels of edges."""
     parts: list[Any] = [*item, None]
     edges, labels, marks = parts[:3]
     square = sp.issparse(edges)

@@ -173,6 +173,7 @@ def _together(found: list, dtype: DTypeLike, like: Graphs | None, field: str) ->
 
 
 def _joined_attributes(parts: list[GraphParts], like: Graphs | None) -> np.ndarray | None:
+    """The attributes of the nodes of all graphs, (nodes, width); None where there are none."""
     rows = [(i, p.attributes) for i, p in enumerate(parts) if p.n and p.attributes is not None]
     known = None if like is None else like.node_attributes
     if like is not None and known is None:

@@ -206,6 +206,7 @@ def graphs_of(
 
 
 def _labels(labels: Any, count: int, name: str, noun: str) -> np.ndarray | None:
+    """Hashes of labels, after a check that there is one for each node or edge."""
     if labels is None:
         return None
     if len(labels) != count:

@@ -153,6 +153,7 @@ def scaled_rows(A: sp.csr_array, s: np.ndarray) -> sp.csr_array:
 
 
 def _of_matrix(A: Any) -> sp.csr_array:
+    """The weights of the edges in a symmetric matrix."""
     check_format(A, "graph")
     if A.shape[0] != A.shape[1]:
         raise ValueError(f"graph is a matrix of shape {A.shape}: a matrix of weights is square.")
@@ -173,6 +174,7 @@ def _of_matrix(A: Any) -> sp.csr_array:
 
 
 def _of_graphs(graph: Graphs) -> sp.csr_array:
+    """The edges of the one encoded graph, of weight 1."""
     if len(graph) != 1:
         raise ValueError(f"graph holds {len(graph)} graphs: give one, whose nodes are samples.")
     if graph.directed:
@@ -182,6 +184,7 @@ def _of_graphs(graph: Graphs) -> sp.csr_array:
 
 
 def _of_parts(graph: Any) -> sp.csr_array:
+    """The edges of a graph of another form, with their weights."""
     parts = parts_of(graph, "graph")
     if parts.directed:
         _refuse_directions()

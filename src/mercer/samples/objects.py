@@ -85,6 +85,7 @@ class ObjectsKind(Kind):
 
 
 def _is_matrix(X: Any) -> bool:
+    """Whether X is a matrix, whose rows would be no objects of their own."""
     if sp.issparse(X) or (is_frame(X) and X.shape[1] != 1):
         return True
     if isinstance(X, np.ndarray):

@@ -207,6 +207,7 @@ def hash_labels(labels: Sequence | np.ndarray) -> np.ndarray:
 
 
 def _hash(label: Any) -> int:
+    """The 64 bits that stand for a label."""
     if isinstance(label, (int, np.integer)):
         number = int(label)
         if -(2**63) <= number < 2**63:

@@ -131,6 +131,7 @@ def plain_cells(items: Any) -> Any:
 
 
 def _plain_cell(cell: Any) -> Any:
+    """A cell as Python objects where it is an array of objects, a tensor or a column."""
     if not isinstance(cell, np.ndarray):
         cell = _of_tensor(cell) if _is_tensor(cell) else cell
         cell = np.asarray(cell) if _is_column(cell) else cell
@@ -229,6 +230,7 @@ def _fault_of_entries(A: Any) -> str | None:
 
 
 def _fault_of_diagonals(A: Any) -> str | None:
+    """What is wrong with a matrix in diagonals, or None."""
     if A.data.ndim == 2 and A.offsets.shape == A.data.shape[:1] and A.offsets.dtype.kind == "i":
         if len(np.unique(A.offsets)) < len(A.offsets):
             return "it has one diagonal twice"
@@ -238,6 +240,7 @@ def _fault_of_diagonals(A: Any) -> str | None:
 
 
 def _fault_of_lists(A: Any) -> str | None:
+    """What is wrong with a matrix in lists of rows, or None."""
     if not (A.rows.shape == A.data.shape == A.shape[:1]):
         return f"it must have {A.shape[0]} lists of column numbers, and as many of values"
     for numbers, values in zip(A.rows, A.data):
@@ -258,6 +261,7 @@ def _fault_of_keys(A: Any) -> str | None:
 
 
 def _fault_of_numbers(numbers: np.ndarray, size: int, noun: str) -> str | None:
+    """What is wrong with numbers of rows or columns, or None."""
     if not len(numbers):
         return None
     low, high = numbers.min(), numbers.max()

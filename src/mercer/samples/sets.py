@@ -88,6 +88,7 @@ class SetsKind(Kind):
         return self._rows(_as_indicators(X), reader)
 
     def _rows(self, X: SamplesLike, reader: str) -> Any:
+        """A matrix of indicators as it is; other samples as a list of collections of items."""
         if sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf"):
             return X
         rows = as_objects(X, self.name, reader)
@@ -171,6 +172,7 @@ def split_items(text: str, separator: str | None) -> list[str]:
 
 
 def _from_matrix(X: Any, like: Sets | None, reader: str) -> Sets:
+    """Sets of the columns that are 1 in each row of a matrix of indicators."""
     check_format(X)
     X = sp.csr_array(X)
     X.eliminate_zeros()

@@ -164,6 +164,7 @@ def _form(rows: list, reader: str) -> str:
 
 
 def _no_string(row: object, i: int, reader: str) -> str:
+    """The error for a sample that is no string."""
     if is_missing_value(row):
         remedy = '. Fill in missing entries, for example with "", or leave out the rows.'
     elif isinstance(row, (Set, Mapping)):
@@ -174,6 +175,7 @@ def _no_string(row: object, i: int, reader: str) -> str:
 
 
 def _form_of(row: list | str) -> str | None:
+    """Whether a sample is a text, bytes or a list of tokens; None for all else."""
     if isinstance(row, str):
         return "text"
     if isinstance(row, (bytes, bytearray)):

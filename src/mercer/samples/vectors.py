@@ -294,6 +294,7 @@ def are_numbers(X: SamplesLike) -> bool:
 
 
 def _numbers_of_frame(X: SamplesLike) -> Any:
+    """The numbers of a data frame; the frame itself where it holds anything else."""
     import narwhals as nw
 
     frame = frame_of(X)

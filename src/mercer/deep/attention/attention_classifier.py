@@ -227,6 +227,7 @@ class AttentionClassifier(Classifier, BaseEstimator, GaussianOutputs):
         )  # fmt: skip
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         names = ("width", "n_heads", "n_layers", "min_count", "max_length", "epochs", "batch_size")
         for name in names:
             check_count(name, getattr(self, name), optional=False)

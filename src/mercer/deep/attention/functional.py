@@ -342,6 +342,7 @@ def _flat_mask(mask: Tensor, wanted: tuple[int, ...], dtype: torch.dtype) -> tup
 
 
 def _check_shapes(query: Tensor, key: Tensor, value: Tensor) -> None:
+    """Refuse tensors that do not fit together."""
     parts = {"query": query, "key": key, "value": value}
     for name, part in parts.items():
         if not isinstance(part, Tensor):

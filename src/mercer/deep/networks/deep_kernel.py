@@ -228,6 +228,7 @@ class DeepKernel(NeuralKernel):
         self, name: str, given: Given, parts: Parts, shape: dict, network: dict,
         targets: LatentTargets, rng: np.random.RandomState,
     ) -> None:  # fmt: skip
+        """Fit the candidate that was chosen to all rows, and keep its arrays."""
         every = np.arange(len(given.x))
         unseen = np.concatenate([parts.first, parts.second])
         self.network_, self.weights_, self.process_, self.noise_ = shape, {}, {}, 0.0
@@ -268,6 +269,7 @@ class DeepKernel(NeuralKernel):
         return np.concatenate(means), np.concatenate(variances)
 
     def _moments_of(self, posterior: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The means and the variances of the outputs for rows x."""
         if self.chosen_ == "network":
             mean = self._network_answers(self.network_, self.weights_, x)
             return mean, np.zeros_like(mean)
@@ -280,6 +282,7 @@ class DeepKernel(NeuralKernel):
         return mean, variance
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         super()._check_parameters()
         check_count("bottleneck", self.bottleneck, optional=False)
         check_count("n_inducing", self.n_inducing)

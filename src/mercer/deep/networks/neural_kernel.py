@@ -278,6 +278,7 @@ class NeuralKernel(KernelLearner):
         return Distinct(F[rows], rows, w, seed)
 
     def _begin_features(self, X: Samples, rng: np.random.RandomState) -> np.ndarray:
+        """The features of the training rows, by a kernel between them and some of them."""
         if self.kernel_.linear:
             self.keep_support(X[:1])  # a row, whose precision is that of the answers
             return self._dense(X)
@@ -363,6 +364,7 @@ class NeuralKernel(KernelLearner):
         return min(MOST_RATE, RATE / np.sqrt(self.n_features))
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         for name in ("depth", "width", "n_features", "patience"):
             check_count(name, getattr(self, name), optional=False)
         for name in ("rank", "epochs", "batch_size"):
@@ -388,6 +390,7 @@ class NeuralKernel(KernelLearner):
         check_flag("verbose", self.verbose)
 
     def _check_scales(self) -> None:
+        """Refuse scales without pooling, and those that are not positive."""
         check_word("pooling", self.pooling, (None, "average", "maxout", "convolution"))
         if self.scales is None:
             return

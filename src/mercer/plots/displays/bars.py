@@ -307,6 +307,7 @@ class ShapleyDisplay(Display):
         return self
 
     def _draw_row(self, ax: Axes, shown: np.ndarray, style: dict) -> None:
+        """Draw the values of one row as bars."""
         assert self.row is not None
         values = self.values[self.row, shown]
         names = [self.names[j] for j in shown]
@@ -320,6 +321,7 @@ class ShapleyDisplay(Display):
         self.bars_ = named_bars(ax, names, values, whiskers, **look)
 
     def _draw_rows(self, ax: Axes, shown: np.ndarray, style: dict) -> None:
+        """Draw the values of all rows as points, a line for each column."""
         random = np.random.default_rng(0)
         ax.axvline(0, color="grey", lw=0.8)
         self.points_ = []
@@ -336,6 +338,7 @@ class ShapleyDisplay(Display):
             bar.set_ticklabels(["smallest", "largest"])
 
     def _draw_column(self, ax: Axes, style: dict) -> ShapleyDisplay:
+        """Draw the values of one column over what the rows hold in it."""
         j = self.names.index(str(self.column))
         if self.data is None:
             raise ValueError(f"column={self.column!r} is drawn over what rows hold: give data=.")

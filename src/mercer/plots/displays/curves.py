@@ -179,6 +179,7 @@ class LeaveOneOutDisplay(Display):
         return self
 
     def _draw_map(self, ax: Axes, names: dict[str, str]) -> None:
+        """Draw the scores of pairs of two parameters as a map."""
         numbers, widths = (sorted({pair[i] for pair in self.scores}) for i in (0, 1))
         values = np.array([[self.scores[k, h] for k in numbers] for h in widths])
         self.image_ = ax.pcolormesh(

@@ -265,6 +265,7 @@ class DecisionSurfaceDisplay(Display):
         return self
 
     def _draw(self, ax: Axes, levels: np.ndarray, style: dict) -> None:
+        """Draw the surface, its lines and the rows."""
         self._draw_on(ax)
         self.boundary_ = self.margins_ = self.rings_ = self.colorbar_ = None
         if len(levels):
@@ -284,6 +285,7 @@ class DecisionSurfaceDisplay(Display):
         ax.set(xlabel=self.names[0], ylabel=self.names[1])
 
     def _draw_regions(self, ax: Axes) -> None:
+        """Draw the region of each class, with smooth borders."""
         from matplotlib.colors import BoundaryNorm, ListedColormap
 
         assert self.classes is not None
@@ -307,6 +309,7 @@ class DecisionSurfaceDisplay(Display):
         return ax.contour(self.x, self.y, self.values, reached, colors=INK, **style)
 
     def _draw_rows(self, ax: Axes, levels: np.ndarray, style: dict) -> None:
+        """Draw the rows in the colours of their targets, and rings around support vectors."""
         from matplotlib.patheffects import withStroke
 
         look = {"s": self._mark_size(), "edgecolors": "white", "linewidths": 0.6, "zorder": 3}

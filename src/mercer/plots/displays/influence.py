@@ -216,6 +216,7 @@ def _automatic(
 def _closed_form(
     kernel: Any, M: Any, y: np.ndarray, task: Task, penalty: float
 ) -> tuple[np.ndarray, np.ndarray]:
+    """Held-out predictions and influences of a ridge machine, by its closed form."""
     K, Y = gram(kernel, kernel.encode(M)).dense(), task.targets(y)
     residual, influence = _left_out(K, Y - Y.mean(axis=0), np.full(len(y), penalty))
     outputs = Y - residual
@@ -293,6 +294,7 @@ def _cloned(
 
 
 def _folds(y: np.ndarray, classifier: bool, folds: int, random_state: Seed) -> Any:
+    """Pairs of training and held-out rows, with all classes in each fold where they can be."""
     folds = max(2, min(folds, len(y)))
     if classifier:
         counts = np.unique(y, return_counts=True)[1]

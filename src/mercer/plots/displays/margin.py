@@ -213,6 +213,7 @@ class MarginDisplay(Display):
         return self
 
     def _width_in_words(self) -> list[str]:
+        """A line on the geometric margin; none where it is not known."""
         if self.width is None:
             return []
         low, high = float(np.min(self.width)), float(np.max(self.width))

@@ -126,6 +126,7 @@ class GramDisplay(Display):
         return self
 
     def _means(self) -> tuple[float | None, float | None]:
+        """The mean of K within groups, and between them; None without such pairs."""
         if self.sizes is None:
             return None, None
         group = np.repeat(np.arange(len(self.sizes)), self.sizes)

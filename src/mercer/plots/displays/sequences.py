@@ -134,6 +134,7 @@ class SequenceDisplay(Panels):
         return self
 
     def _draw_letters(self, ax: Axes, row: int, first: int, last: int) -> None:
+        """Draw each letter as high as what it adds."""
         from matplotlib.collections import PatchCollection
         from matplotlib.patches import PathPatch
         from matplotlib.transforms import Affine2D
@@ -159,6 +160,7 @@ class SequenceDisplay(Panels):
         ax.set_title(f"{name}{part}: what letters add to {self.output}", fontsize="medium")
 
     def _draw_changes(self, ax: Axes, row: int, first: int, last: int) -> None:
+        """Draw what changes of letters change in the prediction."""
         found = self.changes
         assert found is not None
         change = found.changes if found.changes.ndim == 1 else found.changes[:, self.number]

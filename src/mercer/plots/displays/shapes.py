@@ -100,6 +100,7 @@ class ShapeDisplay(Panels):
         ax.spines[["top", "right"]].set_visible(False)
 
     def _draw_curve(self, ax: Axes, shape: Any) -> None:
+        """Draw the function of a column of numbers as steps."""
         values, errors = shape.values[:, self.output], Z95 * shape.errors[:, self.output]
         levels = np.asarray(shape.levels, dtype=np.float64)
         ends = np.concatenate([levels[:1], shape.edges, levels[-1:]])
@@ -120,6 +121,7 @@ class ShapeDisplay(Panels):
         self._limits(ax, ax.set_ylim)
 
     def _draw_levels(self, ax: Axes, shape: Any) -> None:
+        """Draw the values of the levels of a column."""
         used = np.flatnonzero(shape.counts > 0)
         names = [*(str(level) for level in shape.levels), "missing"]
         order = used[np.argsort(shape.values[used, self.output], kind="stable")]

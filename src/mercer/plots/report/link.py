@@ -127,6 +127,7 @@ class _Page:
         return [self._waterfall(self.shown(near, int(k), title), int(k)) for title, k in chosen]
 
     def _waterfall(self, pair: ShownPair, at: int) -> dict[str, Any]:
+        """The bars of a pair: what each column adds to its weight."""
         near = self.model.near_
         total = float(near.weight[at] - near.weights[at].sum())
         steps = [Step("any two records", "the prior", 0.0, total)]

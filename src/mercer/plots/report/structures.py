@@ -251,6 +251,7 @@ def _added(subject: Subject, found: LetterValues, number: int) -> list[np.ndarra
 
 
 def _case(subject: Subject, found: LetterValues, place: int, i: int, width: int) -> Case:
+    """A sequence of the page, with the letters that add most to its prediction."""
     truth, answer = subject.answers(i)
     number = 1 if subject.classes is None else [str(c) for c in subject.classes].index(answer)
     values, text = _added(subject, found, number)[place], found.sequences[place]

@@ -205,6 +205,7 @@ def _strongest(parts: list) -> list:
 
 
 def _function(shape: Any) -> Dependence:
+    """The function of a column of an additive machine, as it is drawn."""
     known = np.flatnonzero(shape.counts[: len(shape.levels)] > 0)
     if not shape.ordered:  # the most frequent levels
         known = np.sort(known[np.argsort(-shape.counts[known], kind="stable")[:MOST_LEVELS]])
@@ -218,6 +219,7 @@ def _function(shape: Any) -> Dependence:
 
 
 def _adds(model: Any) -> str:
+    """To what the functions of an additive machine add."""
     classes, scale = getattr(model, "classes_", None), getattr(model, "target_scale_", None)
     if classes is not None:
         return f"to the log-odds of {classes[-1]}"

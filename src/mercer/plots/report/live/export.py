@@ -99,6 +99,7 @@ def written(machine: Any, encoder: TableEncoder, inputs: Inputs) -> dict[str, An
 
 @written.register
 def _ridge(machine: KernelRidgeMachine, encoder, inputs) -> dict[str, Any]:
+    """What the page computes of a kernel ridge machine."""
     learner = machine.learner
     if learner.solver_ == "local" and learner.leaves_.count > 1:
         raise TooMany("it has a fit of its own for each of many leaves")
@@ -109,6 +110,7 @@ def _ridge(machine: KernelRidgeMachine, encoder, inputs) -> dict[str, Any]:
 
 @written.register
 def _margin(machine: MarginMachine, encoder, inputs) -> dict[str, Any]:
+    """What the page computes of a support vector machine."""
     learner = machine.learner
     k = len(learner.classes_)
     codes = np.repeat(np.arange(k), learner.n_support_)
@@ -126,6 +128,7 @@ def _margin(machine: MarginMachine, encoder, inputs) -> dict[str, Any]:
 
 @written.register
 def _window(machine: WindowMachine, encoder, inputs) -> dict[str, Any]:
+    """What the page computes of a machine of windows."""
     rows = stored_rows(machine.kernel, machine.learner.X_fit_, encoder, inputs)
     weights = {} if machine.weights is None else {"weights": packed(machine.weights)}
     targets = np.asarray(machine.targets, float)
@@ -137,6 +140,7 @@ def _window(machine: WindowMachine, encoder, inputs) -> dict[str, Any]:
 
 @written.register
 def _shapes(machine: AdditiveMachine, encoder, inputs) -> dict[str, Any]:
+    """What the page computes of an additive machine."""
     learner, columns = machine.learner, machine.columns
     effects, number = columns.effects or {}, {}
     shapes = []
@@ -162,6 +166,7 @@ def _shapes(machine: AdditiveMachine, encoder, inputs) -> dict[str, Any]:
 
 @written.register
 def _networks(machine: LearntNeighbourhood, encoder, inputs) -> dict[str, Any]:
+    """What the page computes of a machine that learnt its neighbourhood."""
     learner, columns = machine.learner, machine.columns
     if learner.searches:
         raise NotInPage("it asks an index for the nearest rows")
@@ -207,6 +212,7 @@ def _network(member: Any) -> dict[str, Any]:
 
 @written.register
 def _linear(machine: LinearMachine, encoder, inputs) -> dict[str, Any]:
+    """What the page computes of a linear machine on features."""
     model = machine.learner
     offset = np.asarray(model.intercept_, float)
     if model.coef_ is None:

@@ -113,6 +113,7 @@ class Inputs:
         return [self._place(encoder, j, effect) for j in columns]
 
     def _place(self, encoder: TableEncoder, j: int, effect: LevelEffect | None) -> int:
+        """The number of an input of the page, which is entered when it is asked for first."""
         key = id(encoder), j, id(effect)
         if key not in self._entries:
             feature = encoder.features_[j]
@@ -170,6 +171,7 @@ class Inputs:
         return self._rarities[id(idf)]
 
     def _entry(self, encoder: TableEncoder, feature: Feature) -> dict[str, Any]:
+        """How the page makes an input from a field."""
         kind, name = feature.kind, feature.source
         field = self._field(encoder, name)
         if kind in ("code", "each") and feature.label == str(name):
@@ -192,6 +194,7 @@ class Inputs:
         return {"series": series, "kind": kind}
 
     def _series_of(self, encoder: TableEncoder, name: Any, label: str, field: int) -> int:
+        """The number of the series of numbers that the page reads from a field."""
         key = id(encoder), label
         if key not in self._series:
             column, known = self.columns[name], encoder.numbers_[label]
@@ -324,6 +327,7 @@ class Layout:
         return leaf(kernel, at)
 
     def _of_texts(self, kernel: Kernel, at: int) -> dict[str, Any]:
+        """What the page computes of a kernel of texts."""
         of = kernel.kernel if isinstance(kernel, Normalised) else kernel
         if of is kernel or not isinstance(of, Spectrum) or of.decay != 1:
             raise NotInPage(f"the kernel {type(of).__name__} on texts is not written in JavaScript")
