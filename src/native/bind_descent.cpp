@@ -514,6 +514,87 @@ void bind_descent(nb::module_& m) {
         nb::arg("children").noconvert(), nb::arg("pivots").noconvert(), nb::arg("bounds").noconvert(),
         nb::arg("starts").noconvert(), nb::arg("Z").noconvert(), nb::arg("table").noconvert(),
         nb::arg("wide"), nb::arg("out").noconvert());
+    // The walks of many queries whose distances are computed elsewhere. Each opens the nearest row in
+    // its view that is not closed, and lists those of the linked rows that it has not seen. Numbers of
+    // no row are passed over, as to check all links would take longer than a step.
+    m.def(
+        "descent_open",
+        [](Matrix<const int32_t> links, Matrix<const int32_t> ids, Matrix<uint8_t> closed,
+           Matrix<uint8_t> seen, Matrix<int64_t> pairs) {
+            const size_t n = links.shape(0), width = links.shape(1), q = ids.shape(0);
+            const size_t wide = ids.shape(1);
+            wants(closed.shape(0) == q && closed.shape(1) == wide, "ids and closed must have one shape");
+            wants(seen.shape(0) == q && seen.shape(1) == n, "there must be a mark of each query and row");
+            wants(pairs.shape(0) >= q * width && pairs.shape(1) == 2, "there must be room for all pairs");
+            wants(n < (size_t(1) << 31), "there must be fewer than 2^31 rows");
+            check_aligned(links, ids, pairs);
+            const int32_t *next = links.data(), *view = ids.data();
+            uint8_t *shut = closed.data(), *met = seen.data();
+            int64_t* found = pairs.data();
+            nb::gil_scoped_release release;
+            size_t count = 0;
+            for (size_t i = 0; i < q; ++i) {
+                const size_t before = count;
+                for (size_t j = 0; j < wide && count == before; ++j) {
+                    const auto row = static_cast<uint32_t>(view[i * wide + j]);
+                    if (shut[i * wide + j] || row >= n) continue;
+                    shut[i * wide + j] = 1;
+                    for (size_t l = 0; l < width; ++l) {
+                        const auto near = static_cast<uint32_t>(next[row * width + l]);
+                        if (near >= n || met[i * n + near]) continue;
+                        met[i * n + near] = 1;
+                        found[2 * count] = static_cast<int64_t>(i);
+                        found[2 * count++ + 1] = near;
+                    }
+                }
+            }
+            return count;
+        },
+        nb::arg("links").noconvert(), nb::arg("ids").noconvert(), nb::arg("closed").noconvert(),
+        nb::arg("seen").noconvert(), nb::arg("pairs").noconvert());
+    // Puts rows with their distances into the views of queries, which ascend by distance, then by row.
+    m.def(
+        "descent_meet",
+        [](Matrix<const int64_t> pairs, Numbers<const double> lengths, Matrix<int32_t> ids,
+           Matrix<double> far, Matrix<uint8_t> closed) {
+            const size_t q = ids.shape(0), wide = ids.shape(1), count = lengths.shape(0);
+            for (size_t axis = 0; axis < 2; ++axis)
+                wants(ids.shape(axis) == far.shape(axis) && ids.shape(axis) == closed.shape(axis),
+                      "ids, far and closed must have one shape");
+            wants(pairs.shape(0) == count && pairs.shape(1) == 2, "there must be a length for each pair");
+            wants(wide > 0, "views must have room");
+            check_aligned(pairs, lengths, ids, far);
+            const int64_t* both = pairs.data();
+            for (size_t u = 0; u < count; ++u)
+                wants(both[2 * u] >= 0 && both[2 * u] < static_cast<int64_t>(q) &&
+                          both[2 * u + 1] >= 0 && both[2 * u + 1] <= INT32_MAX,
+                      "pairs must hold numbers of queries and rows");
+            const double* gaps = lengths.data();
+            int32_t* view = ids.data();
+            double* reached = far.data();
+            uint8_t* shut = closed.data();
+            nb::gil_scoped_release release;
+            for (size_t u = 0; u < count; ++u) {
+                const size_t first = static_cast<size_t>(both[2 * u]) * wide;
+                const auto row = static_cast<int32_t>(both[2 * u + 1]);
+                const double f = gaps[u];
+                const auto after = [&](size_t j) {
+                    return reached[first + j] > f || (reached[first + j] == f && view[first + j] > row);
+                };
+                size_t j = wide - 1;
+                if (!after(j)) continue;
+                for (; j > 0 && after(j - 1); --j) {
+                    view[first + j] = view[first + j - 1];
+                    reached[first + j] = reached[first + j - 1];
+                    shut[first + j] = shut[first + j - 1];
+                }
+                view[first + j] = row;
+                reached[first + j] = f;
+                shut[first + j] = 0;
+            }
+        },
+        nb::arg("pairs").noconvert(), nb::arg("lengths").noconvert(), nb::arg("ids").noconvert(),
+        nb::arg("far").noconvert(), nb::arg("closed").noconvert());
 }
 
 }  // namespace mercer

@@ -1,6 +1,6 @@
-// Python bindings of edit.cpp: the distances of all pairs of two lists of strings. The strings of
-// one list are put side by side, as texts or as patterns, and meet each string of the other one. All
-// numbers that could lead to a wrong address are checked first.
+// Python bindings of edit.cpp: the distances of all pairs of two lists of strings, or of listed pairs.
+// The strings of one list are put side by side, as texts or as patterns, and meet each string of the
+// other one. All numbers that could lead to a wrong address are checked first.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -27,8 +27,9 @@ using Table = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 enum Variant { levenshtein, osa, common };
 
 // String i is values[starts[i]] .. values[starts[i + 1] - 1].
-template <class Code>
+template <class Symbol>
 struct StringList {
+    using Code = Symbol;
     const Code* values;
     const int64_t* starts;
     size_t count;
@@ -52,9 +53,42 @@ struct StringList {
     }
 };
 
+// Strings of a list whose numbers are every second one of `rows`, as in a list of pairs. Numbers and
+// strings are checked here, so that a call checks none but those that it reads.
+template <class Symbol>
+struct PickedStrings {
+    using Code = Symbol;
+    const Code* values;
+    const int64_t *starts, *rows;
+    size_t count;
+
+    void check(size_t strings, size_t total, int64_t alphabet) const {
+        for (size_t k = 0; k < count; ++k) {
+            const int64_t row = rows[2 * k];
+            if (row < 0 || row >= static_cast<int64_t>(strings))
+                throw std::out_of_range("pairs must hold numbers of strings");
+            const int64_t begin = starts[row], end = starts[row + 1];
+            if (begin < 0 || begin > end || end > static_cast<int64_t>(total))
+                throw std::out_of_range("starts must ascend and stay within values");
+            for (int64_t i = begin; i < end; ++i)
+                if (values[i] < 0 || values[i] >= alphabet)
+                    throw std::out_of_range("values must be in 0 .. alphabet - 1");
+        }
+    }
+    const Code* at(size_t k) const { return values + starts[rows[2 * k]]; }
+    size_t length(size_t k) const {
+        return static_cast<size_t>(starts[rows[2 * k] + 1] - starts[rows[2 * k]]);
+    }
+    size_t longest() const {
+        size_t most = 0;
+        for (size_t k = 0; k < count; ++k) most = std::max(most, length(k));
+        return most;
+    }
+};
+
 // Strings by their lengths.
-template <class Code>
-std::vector<size_t> by_length(const StringList<Code>& X) {
+template <class Strings>
+std::vector<size_t> by_length(const Strings& X) {
     std::vector<size_t> order(X.count);
     std::iota(order.begin(), order.end(), size_t(0));
     std::stable_sort(order.begin(), order.end(),
@@ -70,7 +104,8 @@ struct Groups {
     std::vector<Code> codes;
     std::vector<int64_t> lengths;
 
-    Groups(const StringList<Code>& Z, size_t lanes) : lanes(lanes), order(by_length(Z)) {
+    template <class Strings>
+    Groups(const Strings& Z, size_t lanes) : lanes(lanes), order(by_length(Z)) {
         const size_t groups = (Z.count + lanes - 1) / lanes;
         lengths.assign(groups * lanes, 0);
         first.assign(groups + 1, 0);
@@ -116,11 +151,26 @@ struct Pattern {
     }
 };
 
+// Tables of patterns, which are empty between two patterns, and so serve one call after the other.
+template <class Code>
+struct EditTables {
+    std::vector<uint16_t> bits16;
+    std::vector<uint32_t> bits32;
+    Pattern<Code> blocks;
+    std::vector<int32_t> rows;  // of symbols that a group of patterns names
+
+    explicit EditTables(size_t alphabet) : blocks(alphabet) {}
+    std::vector<uint16_t>& of(uint16_t) { return bits16; }
+    std::vector<uint32_t>& of(uint32_t) { return bits32; }
+};
+
 // The lists of a call. With `same`, X and Z are one list, and the distances are symmetric: one half
 // is computed, and a pattern meets the groups of texts that are as long as it is or longer.
-template <class Code>
+template <class Strings>
 struct EditCall {
-    const StringList<Code>&X, &Z;
+    using Code = typename Strings::Code;
+    const Strings &X, &Z;
+    EditTables<Code>& tables;
     std::vector<size_t> order;  // of X
     size_t alphabet;
     Variant variant;
@@ -133,7 +183,6 @@ struct EditCall {
     template <class Found, class Begin, class Run, class End>
     void compare(size_t begin, size_t end, size_t lanes, const Begin& begin_with, const Run& run,
                  const End& end_with) const {
-        if (begin == end) return;
         const Groups<Code> texts(Z, lanes);
         const size_t m = Z.count, *columns = texts.order.data();
         std::vector<Found> found(lanes);
@@ -168,7 +217,9 @@ struct EditCall {
     // Patterns whose rows are the bits of a narrow word T.
     template <class T>
     void compare_short(size_t begin, size_t end, const ShortEdits<Code, T>& edits) const {
-        std::vector<T> table(std::max(alphabet, ShortPattern<T>::most_held), 0);
+        if (begin == end) return;
+        std::vector<T>& table = tables.of(T());
+        table.resize(std::max(alphabet, ShortPattern<T>::most_held), 0);
         ShortPattern<T> pattern{table.data(), alphabet, 0};
         const auto loop = variant == osa ? edits.osa : edits.levenshtein;
         compare<T>(
@@ -185,11 +236,12 @@ struct EditCall {
     }
 
     void compare_long(size_t begin, size_t end, const EditLoops<Code>& edit) const {
+        if (begin == end) return;
         std::vector<unsigned char> bytes(edit.work_bytes * Z.longest() + 64);
         void* work = bytes.data();
         size_t room = bytes.size();
         std::align(64, room - 63, work, room);
-        Pattern<Code> table(alphabet);
+        Pattern<Code>& table = tables.blocks;
         EditPattern pattern{};
         const auto loop = variant == osa ? edit.osa : edit.levenshtein;
         compare<int64_t>(
@@ -204,17 +256,17 @@ struct EditCall {
 
 constexpr size_t longest_counted = 60000;  // symbols of a text that 16 bits count, and a pattern's
 
-template <class Code>
-void edit_distances(const StringList<Code>& X, const StringList<Code>& Z, size_t alphabet,
-                    Variant variant, int64_t limit, bool same, double* out) {
-    const EditCall<Code> call{X, Z, by_length(X), alphabet, variant, limit, same, out};
+template <class Strings>
+void edit_distances(const Strings& X, const Strings& Z, EditTables<typename Strings::Code>& tables,
+                    size_t alphabet, Variant variant, int64_t limit, bool same, double* out) {
+    const EditCall<Strings> call{X, Z, tables, by_length(X), alphabet, variant, limit, same, out};
     const auto up_to = [&](size_t n) {
         const auto above = [&](size_t most, size_t i) { return most < X.length(i); };
         return static_cast<size_t>(
             std::upper_bound(call.order.begin(), call.order.end(), n, above) - call.order.begin());
     };
     const size_t of16 = Z.longest() <= longest_counted ? up_to(16) : 0, of32 = std::max(of16, up_to(32));
-    const EditLoops<Code>& edit = edit_loops<Code>();
+    const auto& edit = edit_loops<typename Strings::Code>();
     call.compare_short(0, of16, edit.bits16);
     call.compare_short(of16, of32, edit.bits32);
     call.compare_long(of32, X.count, edit);
@@ -222,17 +274,21 @@ void edit_distances(const StringList<Code>& X, const StringList<Code>& Z, size_t
 
 // The strings of a list in groups of similar lengths, as the patterns in the lanes; one group after
 // the other in the same memory.
-template <class Code>
+template <class Strings>
 class PatternGroups {
   public:
-    PatternGroups(const StringList<Code>& X, size_t alphabet, size_t lanes)
-        : strings(X), lanes(lanes), order(by_length(X)), rows(alphabet, 0) {}
+    using Code = typename Strings::Code;
+
+    PatternGroups(const Strings& X, size_t alphabet, size_t lanes, std::vector<int32_t>& rows)
+        : strings(X), lanes(lanes), order(by_length(X)), rows(rows) {
+        rows.resize(alphabet, 0);
+    }
+    ~PatternGroups() { forget(); }
     // Strings order[first], order[first + 1] ... as many as there are lanes.
     EditPatterns from(size_t first) {
         const size_t end = std::min(first + lanes, order.size());
         const size_t count = (strings.length(order[end - 1]) + 63) / 64;
-        for (const Code c : named) rows[static_cast<size_t>(c)] = 0;
-        named.clear();
+        forget();
         const auto each = [&](const auto& f) {
             for (size_t k = first; k < end; ++k)
                 for (size_t i = 0; i < strings.length(order[k]); ++i)
@@ -252,25 +308,30 @@ class PatternGroups {
         return {equal.data(), rows.data(), count};
     }
 
-    const StringList<Code>& strings;
+    const Strings& strings;
     size_t lanes;
     std::vector<size_t> order;  // strings by length
 
   private:
-    std::vector<int32_t> rows;
+    void forget() {
+        for (const Code c : named) rows[static_cast<size_t>(c)] = 0;
+        named.clear();
+    }
+
+    std::vector<int32_t>& rows;
     std::vector<Code> named;  // symbols of the group
     std::vector<uint64_t> equal;
 };
 
 // The lengths of the longest common subsequences. The longer list becomes the patterns. With `same`
 // a group of them meets the strings that are as long as they are or longer.
-template <class Code>
-void common_lengths(const StringList<Code>& X, const StringList<Code>& Z, size_t alphabet,
-                    bool same, double* out) {
-    const EditLoops<Code>& edit = edit_loops<Code>();
+template <class Strings>
+void common_lengths(const Strings& X, const Strings& Z, EditTables<typename Strings::Code>& tables,
+                    size_t alphabet, bool same, double* out) {
+    const auto& edit = edit_loops<typename Strings::Code>();
     const bool swapped = X.count < Z.count;
-    const StringList<Code>& texts = swapped ? X : Z;
-    PatternGroups<Code> groups(swapped ? Z : X, alphabet, edit.patterns);
+    const Strings& texts = swapped ? X : Z;
+    PatternGroups<Strings> groups(swapped ? Z : X, alphabet, edit.patterns, tables.rows);
     std::vector<int64_t> carries(texts.longest() * edit.patterns), found(edit.patterns);
     for (size_t first = 0; first < groups.order.size(); first += edit.patterns) {
         const EditPatterns patterns = groups.from(first);
@@ -360,14 +421,55 @@ void bind_edit_as(nb::module_& m) {
         double* values = out.data();
         const size_t symbols = static_cast<size_t>(alphabet);
         nb::gil_scoped_release release;
+        EditTables<Code> tables(symbols);
         if (variant == common)
-            common_lengths(X, Z, symbols, same, values);
+            common_lengths(X, Z, tables, symbols, same, values);
         else
-            edit_distances(X, Z, symbols, static_cast<Variant>(variant), limit, same, values);
+            edit_distances(X, Z, tables, symbols, static_cast<Variant>(variant), limit, same, values);
     };
     m.def("edit_distances", distances, nb::arg("x").noconvert(), nb::arg("x_starts"),
           nb::arg("z").noconvert(), nb::arg("z_starts"), nb::arg("alphabet"), nb::arg("variant"),
           nb::arg("limit"), nb::arg("same"), nb::arg("out").noconvert());
+    // Pairs of one string of x that follow each other share its table, and the largest of their limits.
+    const auto of_pairs = [](List<const Code> x, List<const int64_t> x_starts, List<const Code> z,
+                             List<const int64_t> z_starts, int64_t alphabet, int variant,
+                             nb::ndarray<const int64_t, nb::ndim<2>, nb::c_contig> pairs,
+                             List<const int64_t> limits, List<double> out) {
+        check_aligned(x, x_starts, z, z_starts, pairs, limits, out);
+        wants(alphabet >= 1 && alphabet <= (1 << 24) && variant >= levenshtein && variant <= common,
+              "alphabet must be in 1 .. 2^24, variant in 0 .. 2");
+        const size_t count = pairs.shape(0), symbols = static_cast<size_t>(alphabet);
+        wants(x_starts.shape(0) > 0 && z_starts.shape(0) > 0, "starts must have n + 1 entries");
+        wants(pairs.shape(1) == 2 && limits.shape(0) == count && out.shape(0) == count,
+              "shapes must be pairs (k, 2), limits (k,), out (k,)");
+        const int64_t *both = pairs.data(), *most = limits.data();
+        const PickedStrings<Code> X{x.data(), x_starts.data(), both, 1};
+        const PickedStrings<Code> Z{z.data(), z_starts.data(), both + 1, 1};
+        const size_t n = x_starts.shape(0) - 1, m = z_starts.shape(0) - 1;
+        const size_t totals[] = {x.shape(0), z.shape(0)};
+        double* values = out.data();
+        nb::gil_scoped_release release;
+        EditTables<Code> tables(symbols);
+        for (size_t first = 0, end = 0; first < count; first = end) {
+            int64_t limit = 0;
+            for (; end < count && both[2 * end] == both[2 * first]; ++end)
+                limit = std::max(limit, most[end]);
+            PickedStrings<Code> pattern = X, texts = Z;
+            pattern.rows += 2 * first;
+            texts.rows += 2 * first;
+            texts.count = end - first;
+            pattern.check(n, totals[0], alphabet);
+            texts.check(m, totals[1], alphabet);
+            if (variant == common)
+                common_lengths(pattern, texts, tables, symbols, false, values + first);
+            else
+                edit_distances(pattern, texts, tables, symbols, static_cast<Variant>(variant), limit,
+                               false, values + first);
+        }
+    };
+    m.def("edit_pairs", of_pairs, nb::arg("x").noconvert(), nb::arg("x_starts"),
+          nb::arg("z").noconvert(), nb::arg("z_starts"), nb::arg("alphabet"), nb::arg("variant"),
+          nb::arg("pairs").noconvert(), nb::arg("limits"), nb::arg("out").noconvert());
     const auto weighted = [](List<const Code> x, List<const int64_t> x_starts, List<const Code> z,
                              List<const int64_t> z_starts, double gap, List<const int32_t> classes,
                              nb::ndarray<const double, nb::ndim<2>, nb::c_contig> replace,

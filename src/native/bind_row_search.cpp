@@ -211,6 +211,25 @@ void bind_rows_as(nb::module_& m) {
         return rows_of<T>().within(queries, rows, radius, found.queries, found.ids, found.distances,
                                    found.capacity, work.data(), norms.data());
     };
+    const auto of_pairs = [](Tensor<const T, 2> Q, Tensor<const T, 2> X, Weights<T> w, double p,
+                             Tensor<const int64_t, 2> pairs, Tensor<T, 1> out) {
+        const size_t n = Q.shape(0), d = Q.shape(1), m = X.shape(0), count = pairs.shape(0);
+        require(X.shape(1) == d && w.shape(0) == d && pairs.shape(1) == 2 && out.shape(0) == count,
+                "shapes must be Q (n, d), X (m, d), w (d,), pairs (k, 2), out (k,)");
+        check_aligned(Q, X, w, pairs, out);
+        const int64_t* both = pairs.data();
+        for (size_t k = 0; k < count; ++k)
+            require(both[2 * k] >= 0 && static_cast<size_t>(both[2 * k]) < n &&
+                        both[2 * k + 1] >= 0 && static_cast<size_t>(both[2 * k + 1]) < m,
+                    "pairs must hold numbers of rows");
+        const RowQueries<T> queries{Q.data(), w.data(), nullptr, n, d, norm_of(p), true};
+        const T* rows = X.data();
+        T* distances = out.data();
+        nb::gil_scoped_release release;
+        rows_of<T>().of_pairs(queries, rows, both, count, distances);
+    };
+    m.def("rows_of_pairs", of_pairs, nb::arg("Q").noconvert(), nb::arg("X").noconvert(),
+          nb::arg("w"), nb::arg("p"), nb::arg("pairs").noconvert(), nb::arg("out").noconvert());
     m.def("rows_within", within, nb::arg("Q").noconvert(), nb::arg("own"),
           nb::arg("X").noconvert(), nb::arg("first"), nb::arg("w"), nb::arg("origin"),
           nb::arg("features"), nb::arg("p"), nb::arg("safe"), nb::arg("radius"),

@@ -22,6 +22,8 @@ using Matrix = nb::ndarray<const V, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Sizes = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
+using Line = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
 using Tile = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // Throws if rows are not values[starts[i]] to values[starts[i + 1] - 1].
@@ -37,6 +39,11 @@ void check_listed(const Packed& side, size_t n, size_t total, size_t items) {
     for (int64_t p = side.starts[0]; p < side.starts[n]; ++p)
         if (side.items[p] < 0 || static_cast<size_t>(side.items[p]) >= items)
             throw std::invalid_argument("listed items must be from 0 to items - 1");
+}
+
+void check_row(const Packed& side, int64_t row, size_t n, size_t total, size_t items) {
+    wants(row >= 0 && static_cast<size_t>(row) < n, "pairs must hold numbers of rows");
+    check_listed({side.bits, side.starts + row, side.items}, 1, total, items);
 }
 
 // The items of row i are values[starts[i]] to values[starts[i + 1] - 1]; item v sets bit v of
@@ -95,6 +102,33 @@ void bind_sets_as(nb::module_& m) {
         sets<T>().compare(a, b, n, columns, words, x, z, static_cast<T>(share),
                           static_cast<Shared>(what), holders.get(), holders_of.data(), values);
     };
+    const auto shared_pairs = [](Matrix<uint64_t> A, Sizes<int64_t> A_starts, Sizes<int32_t> A_items,
+                                 Matrix<uint64_t> B, Sizes<int64_t> B_starts, Sizes<int32_t> B_items,
+                                 size_t items, Sizes<T> xx, Sizes<T> zz, double share, int what,
+                                 Matrix<int64_t> pairs, Line<T> out) {
+        const size_t n = A.shape(0), words = A.shape(1), m = B.shape(0), count = pairs.shape(0);
+        wants(B.shape(1) == words && A_starts.shape(0) == n + 1 && B_starts.shape(0) == m + 1 &&
+                  xx.shape(0) == n && zz.shape(0) == m && pairs.shape(1) == 2 && out.shape(0) == count,
+              "shapes must be A (n, words), A_starts (n + 1,), B (m, words), B_starts (m + 1,), "
+              "xx (n,), zz (m,), pairs (k, 2), out (k,)");
+        wants(what >= 0 && what <= 2, "what must be 0, 1 or 2");
+        wants(items <= INT32_MAX, "items must be below 2^31");
+        check_aligned(A, A_starts, A_items, B, B_starts, B_items, xx, zz, pairs, out);
+        const Packed a{A.data(), A_starts.data(), A_items.data()};
+        const Packed b{B.data(), B_starts.data(), B_items.data()};
+        const size_t listed[] = {A_items.shape(0), B_items.shape(0)};
+        const T *x = xx.data(), *z = zz.data();
+        const int64_t* both = pairs.data();
+        T* values = out.data();
+        nb::gil_scoped_release release;
+        for (size_t k = 0; k < count; ++k) {  // no other rows are read
+            check_row(a, both[2 * k], n, listed[0], items);
+            check_row(b, both[2 * k + 1], m, listed[1], items);
+        }
+        std::vector<uint64_t> marked(items / 64 + 1, 0);
+        sets<T>().of_pairs(a, b, both, count, words, x, z, static_cast<T>(share),
+                           static_cast<Shared>(what), marked.data(), values);
+    };
     const auto tversky = [](Tile<T> G, Sizes<T> xx, Sizes<T> zz, double share, bool apart) {
         const size_t n = G.shape(0), columns = G.shape(1);
         if (xx.shape(0) != n || zz.shape(0) != columns)
@@ -109,6 +143,11 @@ void bind_sets_as(nb::module_& m) {
           nb::arg("A_items").noconvert(), nb::arg("Bt").noconvert(), nb::arg("B_starts").noconvert(),
           nb::arg("B_items").noconvert(), nb::arg("items"), nb::arg("xx"), nb::arg("zz"),
           nb::arg("share"), nb::arg("what"), nb::arg("out").noconvert());
+    m.def("shared_pairs", shared_pairs, nb::arg("A").noconvert(), nb::arg("A_starts").noconvert(),
+          nb::arg("A_items").noconvert(), nb::arg("B").noconvert(), nb::arg("B_starts").noconvert(),
+          nb::arg("B_items").noconvert(), nb::arg("items"), nb::arg("xx"), nb::arg("zz"),
+          nb::arg("share"), nb::arg("what"), nb::arg("pairs").noconvert(),
+          nb::arg("out").noconvert());
     m.def("tversky", tversky, nb::arg("G").noconvert(), nb::arg("xx"), nb::arg("zz"),
           nb::arg("share"), nb::arg("apart"));
 }

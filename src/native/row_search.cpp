@@ -333,32 +333,37 @@ void search_as(const RowQueries<T>& queries, const SearchedRows<T>& rows, Keep& 
     for (size_t i = 0; i < n; ++i) keep.end(i);
 }
 
+template <int K>
+struct NormKind {
+    static constexpr int value = K;
+};
+
+// run(NormKind<kind>()) for a kind that is known at run time.
+template <class Run>
+void by_kind(int kind, const Run& run) {
+    switch (kind) {
+        case row_norm::squares: return run(NormKind<row_norm::squares>());
+        case row_norm::absolute: return run(NormKind<row_norm::absolute>());
+        case row_norm::largest: return run(NormKind<row_norm::largest>());
+        case row_norm::different: return run(NormKind<row_norm::different>());
+        case row_norm::half: return run(NormKind<row_norm::half>());
+        case row_norm::three_halves: return run(NormKind<row_norm::three_halves>());
+        case row_norm::cubes: return run(NormKind<row_norm::cubes>());
+        case row_norm::fourths: return run(NormKind<row_norm::fourths>());
+        default: return run(NormKind<row_norm::power>());
+    }
+}
+
 template <class T, class Keep>
 void search(const RowQueries<T>& queries, const SearchedRows<T>& rows, Keep& keep, size_t first_rows,
             T* memory, double* norms) {
     const Work<T> work = divide<T>(queries, memory, norms);
-    switch (queries.norm.kind) {
-        case row_norm::squares:
-            return search_as<T, product, product_group>(queries, rows, keep, first_rows, work);
-        case row_norm::absolute:
-            return search_as<T, row_norm::absolute, term_group>(queries, rows, keep, first_rows, work);
-        case row_norm::largest:
-            return search_as<T, row_norm::largest, term_group>(queries, rows, keep, first_rows, work);
-        case row_norm::different:
-            return search_as<T, row_norm::different, term_group>(queries, rows, keep, first_rows,
-                                                                 work);
-        case row_norm::half:
-            return search_as<T, row_norm::half, term_group>(queries, rows, keep, first_rows, work);
-        case row_norm::three_halves:
-            return search_as<T, row_norm::three_halves, term_group>(queries, rows, keep, first_rows,
-                                                                    work);
-        case row_norm::cubes:
-            return search_as<T, row_norm::cubes, term_group>(queries, rows, keep, first_rows, work);
-        case row_norm::fourths:
-            return search_as<T, row_norm::fourths, term_group>(queries, rows, keep, first_rows, work);
-        default:
-            return search_as<T, row_norm::power, term_group>(queries, rows, keep, first_rows, work);
-    }
+    by_kind(queries.norm.kind, [&](auto norm) {
+        constexpr bool squares = decltype(norm)::value == row_norm::squares;
+        constexpr int kind = squares ? int(product) : int(decltype(norm)::value);
+        constexpr size_t group = squares ? product_group : term_group;
+        search_as<T, kind, group>(queries, rows, keep, first_rows, work);
+    });
 }
 
 template <class T>
@@ -378,6 +383,19 @@ size_t within(const RowQueries<T>& queries, const SearchedRows<T>& rows, double 
 }
 
 template <class T>
+void of_pairs(const RowQueries<T>& queries, const T* X, const int64_t* pairs, size_t count, T* out) {
+    by_kind(queries.norm.kind, [&](auto norm) {
+        for (size_t k = 0; k < count; ++k) {
+            const T* q = queries.Q + size_t(pairs[2 * k]) * queries.d;
+            const T* x = X + size_t(pairs[2 * k + 1]) * queries.d;
+            const double sum = exact_sum<decltype(norm)::value>(q, x, 1, queries.w, queries.d,
+                                                                queries.norm.p);
+            out[k] = exact_distance<T>(sum, queries.norm);
+        }
+    });
+}
+
+template <class T>
 void reach(const RowQueries<T>& queries, const SearchedRows<T>& rows, const Reach<T>& edges, T* work,
            double* norms) {
     ReachRows<T> keep{edges, queries.own, queries.norm};
@@ -389,9 +407,9 @@ void reach(const RowQueries<T>& queries, const SearchedRows<T>& rows, const Reac
 extern const RowSearchLoops<float> row_search32;
 extern const RowSearchLoops<double> row_search64;
 constinit const RowSearchLoops<float> row_search32 = {work_size<float>, nearest<float>,
-                                                      within<float>, reach<float>};
+                                                      within<float>, of_pairs<float>, reach<float>};
 constinit const RowSearchLoops<double> row_search64 = {work_size<double>, nearest<double>,
-                                                       within<double>, reach<double>};
+                                                       within<double>, of_pairs<double>, reach<double>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

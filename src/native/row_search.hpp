@@ -68,6 +68,9 @@ struct RowSearchLoops {
     size_t (*within)(const RowQueries<T>& queries, const SearchedRows<T>& rows, double radius,
                      int64_t* queries_found, int64_t* ids, T* distances, size_t capacity, T* work,
                      double* norms);
+    // out (count,): the distances of listed pairs of queries and rows, exact like all others.
+    void (*of_pairs)(const RowQueries<T>& queries, const T* X, const int64_t* pairs, size_t count,
+                     T* out);
     // Edges of the queries, which are training rows, that are shorter than the limit of their part.
     void (*reach)(const RowQueries<T>& queries, const SearchedRows<T>& rows, const Reach<T>& edges,
                   T* work, double* norms);

@@ -122,6 +122,35 @@ void compare(Packed A, Packed B, size_t n, size_t m, size_t words, const T* xx, 
     }
 }
 
+inline uint64_t bits_of(uint64_t v) {
+    return (bytes_of_nibbles(bits_of_nibbles(bits_of_pairs(v))) * 0x0101010101010101u) >> 56;
+}
+
+template <class T>
+void of_pairs(Packed A, Packed B, const int64_t* pairs, size_t count, size_t words, const T* xx,
+              const T* zz, T share, Shared what, uint64_t* marked, T* out) {
+    const auto turn = [&](int64_t i) {  // marks the items that row i lists, or clears their marks
+        for (int64_t p = A.starts[i]; p < A.starts[i + 1]; ++p)
+            marked[A.items[p] / 64] ^= uint64_t(1) << A.items[p] % 64;
+    };
+    for (size_t k = 0; k < count; ++k) {
+        const int64_t i = pairs[2 * k], j = pairs[2 * k + 1];
+        if (k == 0 || i != pairs[2 * k - 2]) {
+            if (k > 0) turn(pairs[2 * k - 2]);
+            turn(i);
+        }
+        const uint64_t *a = A.bits + size_t(i) * words, *b = B.bits + size_t(j) * words;
+        uint64_t total = 0;
+        for (size_t w = 0; w < words; ++w) total += bits_of(a[w] & b[w]);
+        for (int64_t p = B.starts[j]; p < B.starts[j + 1]; ++p)
+            total += marked[B.items[p] / 64] >> B.items[p] % 64 & 1;
+        out[k] = static_cast<T>(total);
+        if (what != Shared::count)
+            out[k] = tversky_of(out[k], xx[i], zz[j], share, what == Shared::apart);
+    }
+    if (count > 0) turn(pairs[2 * count - 2]);
+}
+
 template <class T>
 void tversky(T* G, const T* xx, const T* zz, size_t n, size_t m, T share, bool apart) {
     for (size_t i = 0; i < n; ++i) {
@@ -134,8 +163,10 @@ void tversky(T* G, const T* xx, const T* zz, size_t n, size_t m, T share, bool a
 
 extern const SetLoops<float> sets32;
 extern const SetLoops<double> sets64;
-constinit const SetLoops<float> sets32 = {compare<float>, tversky<float>};
-constinit const SetLoops<double> sets64 = {compare<double>, tversky<double>};
+constinit const SetLoops<float> sets32 = {compare<float>, of_pairs<float>,
+                                            tversky<float>};
+constinit const SetLoops<double> sets64 = {compare<double>, of_pairs<double>,
+                                             tversky<double>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

@@ -35,6 +35,10 @@ struct SetLoops {
     // after, and `columns`, one for each item listed in a tile.
     void (*compare)(Packed A, Packed B, size_t n, size_t m, size_t words, const T* xx, const T* zz,
                     T share, Shared what, Holders* holders, int32_t* columns, T* out);
+    // out (count,) for the listed pairs of rows of A and B, both with their bits by row: (n, words)
+    // and (m, words). `marked` has a bit for each item that may be listed, all 0 before and after.
+    void (*of_pairs)(Packed A, Packed B, const int64_t* pairs, size_t count, size_t words,
+                     const T* xx, const T* zz, T share, Shared what, uint64_t* marked, T* out);
     // From G = <x, z>, and the squares of both sides, Tversky's index as above, in place; or with
     // `apart`, 1 minus it.
     void (*tversky)(T* G, const T* xx, const T* zz, size_t n, size_t m, T share, bool apart);

@@ -163,11 +163,17 @@ def test_no_function_is_missing():
     tested |= {"smo_solve_many"}  # test_hostile_machines.py
     tested |= {*LINEAR_PRODUCTS, *LINEAR_DESCENTS, "linear_nearest", "linear_along"}
     tested |= {"all_subsequences", "all_subsequences_scaled", "gap_weighted"}  # ..._strings.py
-    tested |= {"pack_sets", "shared_items", "tversky", "keep_nearest"}  # test_hostile_sets.py
+    tested |= {
+        "pack_sets",
+        "shared_items",
+        "shared_pairs",
+        "tversky",
+        "keep_nearest",
+    }  # ..._sets.py
     tested |= {name for name in vars(_native) if name.startswith("link_")}  # ..._link.py
     tested |= {"perceptron_visit", "perceptron_visit_rows"}  # test_hostile_perceptron.py
     tested |= {"perceptron_epoch", "perceptron_votes"}
-    tested |= {"edit_distances", "weighted_edit_distances"}  # test_hostile_edits.py
+    tested |= {"edit_distances", "edit_pairs", "weighted_edit_distances"}  # test_hostile_edits.py
     tested |= {"local_alignments"}
     tested |= {"hash_keys", "hash_tables", "least_hashes", "least_ranks"}  # test_hostile_hashing.py
     tested |= {"least_in_parts", "hash_items", "hash_rows", "split_rows"}
@@ -175,8 +181,14 @@ def test_no_function_is_missing():
     tested |= {"compare_documents"}
     tested |= {"count_candidates", "list_candidates", "nearest_listed"}
     tested |= {f"listed_{name}" for name in ("differences", "jaccard", "manhattan", "squares")}
-    tested |= {"nearest_rows", "rows_within", "kd_build", "kd_nearest"}  # test_hostile_rows.py
-    tested |= {"kd_within", "kd_leaves"}
+    tested |= {
+        "nearest_rows",
+        "rows_within",
+        "rows_of_pairs",
+        "kd_build",
+        "kd_nearest",
+    }  # ..._rows.py
+    tested |= {"kd_nearest", "kd_within", "kd_leaves"}
     tested |= {"rows_reach", "kd_reach"}
     tested |= {"reach_listed", "join_parts", "condense", "faster_pam"}  # test_hostile_density.py
     tested |= {"triangle_add_strip"}  # test_hostile_triangle.py
@@ -184,6 +196,7 @@ def test_no_function_is_missing():
     tested |= {f"embedding_{name}" for name in forces}  # test_hostile_embedding.py
     tested |= {"shapley_values", "shapley_pairs"}  # test_hostile_shapley.py
     loops = "table", "parts", "leaves", "candidates", "join", "apply", "links", "walk"
+    tested |= {"descent_open", "descent_meet"}
     tested |= {f"descent_{name}" for name in loops}  # test_hostile_descent.py
     tested |= {"neighbour_process"}  # test_hostile_neighbour_process.py
     tested |= {"add_bin_reads", "add_bin_sums", "add_pair_table"}  # test_hostile_bins.py

@@ -115,6 +115,52 @@ def test_walks_find_the_nearest_rows():
     assert (out == wanted).mean() > 0.99
 
 
+def test_steps_of_walks_are_those_of_a_sorted_list():
+    rng = np.random.default_rng(2)
+    links = rng.integers(-1, N, (N, 4)).astype(np.int32)
+    links[5] = -2, N, 2**31 - 1, 7  # numbers of no row are passed over
+    q, wide, beyond = 6, 5, np.iinfo(np.int32)
+    ids, far = np.full((q, wide), -1, np.int32), np.full((q, wide), np.inf)
+    closed, seen = np.ones((q, wide), np.uint8), np.zeros((q, N), np.uint8)
+    entries = [5, 3, 9, beyond.max, 8, 5]
+    ids[:, 0], far[:, 0], closed[:, 0] = entries, 2.0, 0
+    views = [[(2.0, e, True)] + [(np.inf, -1, False)] * (wide - 1) for e in entries]
+    met = [set() for _ in entries]
+    room = np.full((q * 4 + 1, 2), -7)
+    for _ in range(60):
+        wanted = []
+        for i, view in enumerate(views):
+            listed = []
+            for j, (f, row, left) in enumerate(view):
+                if not left or row >= N or listed:
+                    continue
+                view[j] = f, row, False
+                for near in links[row].tolist():
+                    if 0 <= near < N and near not in met[i]:
+                        met[i].add(near)
+                        listed.append((i, near))
+            wanted += listed
+        count = _native.descent_open(links, ids, closed, seen, room[:-1])
+        assert [*map(tuple, room[:count].tolist())] == wanted
+        lengths = rng.choice([0.5, 1.0, 1.0, 3.0, np.inf, np.nan], count)
+        _native.descent_meet(room[:count], lengths, ids, far, closed)
+        for (i, row), f in zip(wanted, lengths.tolist(), strict=True):
+            if f < np.inf:
+                views[i] = sorted([*views[i], (f, row, True)], key=lambda s: s[:2])[:wide]
+        assert_array_equal(ids, [[row for _, row, _ in view] for view in views])
+        assert_array_equal(far, [[f for f, _, _ in view] for view in views])
+    assert count == 0
+    assert (room[-1] == -7).all()
+
+
+def test_pairs_of_no_query_are_refused():
+    for pair in ([2, 0], [-1, 0], [0, -1], [0, 2**31]):
+        given = arguments("meet")
+        given[0] = np.array([pair, [0, 0]])
+        with pytest.raises(ValueError, match="numbers of queries and rows"):
+            _native.descent_meet(*given)
+
+
 def arguments(name):
     """Arguments that fit."""
     ids, far, fresh = nearest()
@@ -133,11 +179,16 @@ def arguments(name):
         "links": [ids, far, np.empty((N, 2 * K), np.int32)],
         "walk": [X, True, np.zeros((N, 4), np.int32), children, pivots, bounds, starts, X, table,
                  9, np.empty((N, 3), np.int32)],
+        "open": [np.zeros((N, 4), np.int32), np.zeros((2, 3), np.int32), np.zeros((2, 3), np.uint8),
+                 np.zeros((2, N), np.uint8), np.empty((8, 2), np.int64)],
+        "meet": [np.zeros((2, 2), np.int64), np.zeros(2), np.zeros((2, 3), np.int32),
+                 np.zeros((2, 3)), np.zeros((2, 3), np.uint8)],
     }[name]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "name", ["table", "parts", "leaves", "candidates", "join", "apply", "links", "walk"]
+    "name",
+    ["table", "parts", "leaves", "candidates", "join", "apply", "links", "walk", "open", "meet"],
 )
 def test_arguments_that_do_not_fit_are_refused(name):
     call = getattr(_native, f"descent_{name}")
@@ -146,7 +197,7 @@ def test_arguments_that_do_not_fit_are_refused(name):
         if not isinstance(value, np.ndarray):
             continue
         wrong = arguments(name)
-        wrong[place] = np.zeros(value.shape)
+        wrong[place] = np.zeros(value.shape, complex)
         with pytest.raises(TypeError):
             call(*wrong)
         if (name, place) == ("leaves", 3):  # no leaves

@@ -142,6 +142,60 @@ def test_negative_codes_are_refused():
         _native.edit_distances(**arguments(x=values, z=values))
 
 
+@pytest.mark.thinned
+@pytest.mark.parametrize("variant", [LEVENSHTEIN, OSA, COMMON])
+@pytest.mark.parametrize("symbols", [3, 9, 33, 256])
+@pytest.mark.parametrize("dtype", CODES)
+def test_listed_pairs(variant, symbols, dtype):
+    rng = np.random.default_rng(symbols)
+    X = [rng.integers(0, symbols, n).tolist() for n in (0, 5, 16, 17, 32, 33, 64, 65, 129)]
+    Z = [rng.integers(0, symbols, n).tolist() for n in LENGTHS]
+    wanted = np.array([[table(x, z, variant) for z in Z] for x in X])
+    pairs = np.argwhere(np.ones(wanted.shape, bool)).copy()
+    for listed in (pairs, rng.permutation(pairs), pairs[:1], pairs[:0]):
+        for most in (2**40, 20):
+            limits, guarded = np.full(len(listed), most), np.full(len(listed) + 2, -7.0)
+            limits[::2] -= 15
+            both = *flat(X, dtype), *flat(Z, dtype)
+            _native.edit_pairs(*both, symbols, variant, listed, limits, guarded[1:-1])
+            assert (guarded[[0, -1]] == -7).all()
+            found, right = guarded[1:-1], wanted[listed[:, 0], listed[:, 1]]
+            near = (right <= limits) | (variant == COMMON)
+            assert_array_equal(found[near], right[near])
+            assert (found[~near] > limits[~near]).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"x_starts": []}, ValueError, r"n \+ 1 entries"),
+        ({"z_starts": []}, ValueError, r"n \+ 1 entries"),
+        ({"pairs": np.zeros((2, 3), np.int64)}, ValueError, "shapes must be"),
+        ({"limits": np.zeros(1, np.int64)}, ValueError, "shapes must be"),
+        ({"out": np.zeros(3)}, ValueError, "shapes must be"),
+        ({"pairs": np.array([[0, 0], [2, 0]])}, IndexError, "numbers of strings"),
+        ({"pairs": np.array([[0, 0], [0, -1]])}, IndexError, "numbers of strings"),
+        ({"pairs": np.array([[0, 2**62], [0, 0]])}, IndexError, "numbers of strings"),
+        ({"x_starts": [0, 2, 1]}, IndexError, "starts must ascend"),
+        ({"z_starts": [0, 1, 4]}, IndexError, "starts must ascend"),
+        ({"z_starts": [-1, 1, 3]}, IndexError, "starts must ascend"),
+        ({"alphabet": 2}, IndexError, r"values must be in 0 \.\. alphabet - 1"),
+        ({"alphabet": 2**25}, ValueError, "alphabet must be in"),
+        ({"variant": 3}, ValueError, "variant in"),
+        ({"pairs": np.zeros((2, 2), np.int32)}, TypeError, "incompatible"),
+        ({"out": np.zeros(2, np.float32)}, TypeError, "incompatible"),
+    ],
+)
+def test_listed_pairs_that_are_refused(changes, error, message):
+    changes = {k: np.array(v, np.int64) if "starts" in k else v for k, v in changes.items()}
+    given = arguments() | {"pairs": np.array([[0, 0], [1, 1]]), "limits": np.zeros(2, np.int64)}
+    given = {name: v for name, v in given.items() if name not in ("limit", "same")}
+    given["out"] = np.zeros(2)
+    _native.edit_pairs(**given)
+    with pytest.raises(error, match=message):
+        _native.edit_pairs(**given | changes)
+
+
 def with_costs(**changes):
     (x, x_starts), (z, z_starts) = flat([[0, 1, 2], []], np.uint8), flat([[2], [1, 1]], np.uint8)
     given = {

@@ -122,3 +122,38 @@ def test_wrong_edges(searched, changes):
     if of_tree:
         with pytest.raises(ValueError, match="order must be"):
             reach(**right | {"order": np.full(20, 20)})
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("p", [0, 0.5, 1, 1.5, 2, 2.5, 3, 4, np.inf])
+def test_listed_pairs_are_those_of_the_search(dtype, p):
+    rng = np.random.default_rng(3)
+    for d in (0, 1, 7, 8, 9, 40):
+        Q, X = (rng.integers(-3, 4, (n, d)).astype(dtype) / 2 for n in (4, 6))
+        w = rng.random(d).astype(dtype)
+        near = {"queries": np.empty(24, np.int64), "ids": np.empty(24, np.int64)}
+        given = rows(Q=Q, X=X, w=w, own=np.full(4, -1), p=p, origin=np.zeros(d, dtype),
+                     features=np.arange(d, dtype=np.int32), radius=np.inf,
+                     distances=np.empty(24, dtype)) | near  # fmt: skip
+        assert _native.rows_within(**given) == 24
+        guarded = np.full(26, -7, dtype)
+        pairs = np.stack([given["queries"], given["ids"]], axis=1)
+        _native.rows_of_pairs(Q, X, w, p, pairs, guarded[1:-1])
+        np.testing.assert_array_equal(guarded[1:-1], given["distances"])
+        assert (guarded[[0, -1]] == -7).all()
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (0, np.zeros((2, 4))), (1, np.zeros((5, 2))), (2, np.ones(2)),
+        (4, np.zeros((2, 3), np.int64)), (5, np.empty(3)), (4, np.array([[0, 0], [2, 0]])),
+        (4, np.array([[0, -1], [0, 0]])), (4, np.array([[0, 5], [0, 0]])),
+    ],
+)  # fmt: skip
+def test_listed_pairs_that_are_refused(place, value):
+    given = [np.zeros((2, 3)), np.zeros((5, 3)), np.ones(3), 2.0, np.array([[0, 4], [1, 0]]),
+             np.empty(2)]  # fmt: skip
+    _native.rows_of_pairs(*given)
+    with pytest.raises(ValueError, match="must"):
+        _native.rows_of_pairs(*given[:place], value, *given[place + 1 :])

@@ -222,3 +222,67 @@ def test_matrices_are_taken_as_they_are_or_refused():
     for call in refused:
         with pytest.raises(TypeError, match="incompatible function arguments"):
             call()
+
+
+def listed_pairs(**changes):
+    starts, items = np.array([0, 1, 3]), np.array([0, 1, 2], np.int32)
+    given = {
+        "A": words(2, 2), "A_starts": starts, "A_items": items, "B": words(2, 2),
+        "B_starts": starts, "B_items": items, "items": 5, "xx": np.ones(2), "zz": np.ones(2),
+        "share": 1.0, "what": 0, "pairs": np.array([[0, 0], [1, 1]]), "out": np.zeros(2),
+    }  # fmt: skip
+    given |= changes
+    _native.shared_pairs(**given)
+    return given["out"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("full", [False, True], ids=["random", "all bits"])
+def test_listed_pairs_of_sets(dtype, full):
+    rng = np.random.default_rng(1)
+    for count in WORDS:
+        A, B = some_bits(rng, (5, count), full), some_bits(rng, (9, count), full)
+        a, b = some_lists(rng, 5, 130, 9), some_lists(rng, 9, 130, 20)
+        pairs = rng.integers(0, [5, 9], (60, 2))
+        xx, zz = rng.integers(0, 50, 5).astype(dtype), rng.integers(0, 50, 9).astype(dtype)
+        for listed in (pairs, pairs[np.argsort(pairs[:, 0])], pairs[:1], pairs[:0]):
+            for what in range(3):
+                whole = np.empty((5, 9), dtype)
+                Bt = np.ascontiguousarray(B.T)
+                compared(A, a, Bt, b, 130, whole, what, 0.5, (xx, zz))
+                guarded = np.full(len(listed) + 2, -7, dtype)
+                listed_pairs(
+                    A=A, A_starts=a[0], A_items=a[1], B=B, B_starts=b[0], B_items=b[1], items=130,
+                    xx=xx, zz=zz, share=0.5, what=what, pairs=listed, out=guarded[1:-1],
+                )  # fmt: skip
+                assert_array_equal(guarded[1:-1], whole[listed[:, 0], listed[:, 1]])
+                assert (guarded[[0, -1]] == -7).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"B": words(2, 1)}, ValueError, "shapes must be"),
+        ({"A_starts": np.zeros(2, np.int64)}, ValueError, "shapes must be"),
+        ({"B_starts": np.zeros(4, np.int64)}, ValueError, "shapes must be"),
+        ({"xx": np.ones(3)}, ValueError, "shapes must be"),
+        ({"zz": np.ones(1)}, ValueError, "shapes must be"),
+        ({"pairs": np.zeros((2, 1), np.int64)}, ValueError, "shapes must be"),
+        ({"out": np.zeros(3)}, ValueError, "shapes must be"),
+        ({"what": 3}, ValueError, "what must be"),
+        ({"items": 2**31}, ValueError, "items must be below"),
+        ({"items": 2}, ValueError, "from 0 to items"),
+        ({"A_items": np.array([0, 1, -1], np.int32)}, ValueError, "from 0 to items"),
+        ({"A_starts": np.array([0, 2, 1])}, ValueError, "starts must ascend"),
+        ({"B_starts": np.array([0, 1, LAST])}, ValueError, "starts must ascend"),
+        ({"B_starts": np.array([-1, 1, 3])}, ValueError, "starts must ascend"),
+        ({"pairs": np.array([[0, 0], [2, 0]])}, ValueError, "numbers of rows"),
+        ({"pairs": np.array([[0, 0], [0, -1]])}, ValueError, "numbers of rows"),
+        ({"pairs": np.zeros((2, 2), np.int32)}, TypeError, "incompatible"),
+        ({"out": np.zeros(4)[::2]}, TypeError, "incompatible"),
+    ],
+)  # fmt: skip
+def test_listed_pairs_of_sets_that_are_refused(changes, error, message):
+    assert_array_equal(listed_pairs(), [1, 2])
+    with pytest.raises(error, match=message):
+        listed_pairs(**changes)

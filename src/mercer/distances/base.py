@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,8 @@ import scipy.sparse as sp
 
 from mercer.distances.comparison import Comparison
 from mercer.samples import Samples, SamplesLike
+
+BLOCK = 4  # rows of a block of listed pairs: so many times the pairs are computed at most
 
 
 class Coordinates(NamedTuple):
@@ -101,15 +104,20 @@ class Distance(Comparison):
     def bounds(self, X: Samples, Z: Samples) -> np.ndarray | None:
         """Numbers that `raw` is not below, much cheaper to compute: (n, m), float64.
 
-        Searches compute distances by `of_pairs` in the order of these bounds, as long as they are
-        below what was found. None (the default) means that there are no such bounds.
+        Exact searches compute distances by `of_pairs` in the order of these bounds, as long as they
+        are below what was found. None (the default) means that there are no such bounds.
         """
         return None
 
     def of_pairs(self, X: Samples, Z: Samples, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
         """`raw` of the rows i of X and j of Z for each pair (i, j), (k,), float64; any number above
-        its limit where it exceeds this. Only distances that have `bounds` have it."""
-        raise TypeError(f"{self!r} has no bounds, and compares blocks of rows.")
+        its limit where it exceeds this.
+
+        ``pairs`` has shape (k, 2) and dtype int64. Pairs of one row i should follow each other. The
+        default computes blocks of a few rows i and all their rows j: override it if listed pairs
+        can be computed alone.
+        """
+        return pairs_in_blocks(self, X, Z, pairs, limits, BLOCK)
 
     def known(self, X: Samples, Z: Samples) -> sp.csr_array | None:
         """The distances between encoded samples as sparse rows, (n, m), if only these are known.
@@ -173,6 +181,23 @@ class Distance(Comparison):
         (m, outputs). Override it if they can share work.
         """
         return np.stack([self.gradient(X, Z, weights * a) for a in coef.T])
+
+
+def pairs_in_blocks(
+    distance: Distance, X: Samples, Z: Samples, pairs: np.ndarray, limits: np.ndarray, rows: int
+) -> np.ndarray:
+    """`Distance.of_pairs` by blocks of so many rows of X and all rows of Z that they meet."""
+    X, Z = distance.sides(X, Z)
+    i, j = pairs.T
+    found = np.empty(len(pairs))
+    first = np.flatnonzero(np.diff(i, prepend=-1))[::rows]
+    for start, end in pairwise([*first.tolist(), len(pairs)]):
+        part = slice(start, end)
+        own, here = np.unique(i[part], return_inverse=True)
+        others, there = np.unique(j[part], return_inverse=True)
+        D = distance.within(X[own], Z[others], float(limits[part].max()))
+        found[part] = D[here, there]
+    return found
 
 
 class Rooted(Distance):

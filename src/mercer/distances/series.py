@@ -17,11 +17,10 @@ from mercer.samples import Prepared, Series, check_not_negative, check_positive,
 DTW_KIND, ERP_KIND, MSM_KIND, TWED_KIND = range(4)  # of the native loop
 ROUNDING = 1 - 1e-12  # a bound is a sum of other terms than the distance
 LOCAL = ("plain", "halved", "third")  # similarities of points in the native loop
-NO_LIMITS = np.empty(0)
 
 
 class Aligned(Distance):
-    """Abstract: a distance between series, computed cell by cell."""
+    """Abstract: a distance between series, computed cell by cell. Define ``of_pairs``."""
 
     kind = "series"
     #: operations for one cell of a pair, relative to `DTW`
@@ -29,6 +28,24 @@ class Aligned(Distance):
 
     def pair_cost(self, X: Series) -> float:
         return self.cell * float(X.lengths.mean()) ** 2 * X.channels if len(X) else 0.0
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        return self.within(X, Z, np.inf)
+
+    def within(self, X: Any, Z: Any, limit: float) -> np.ndarray:
+        """The distances of all pairs, (n, m), computed once if Z is X."""
+        same = X is Z
+        X, Z = self.sides(X, Z)
+        n, m = X.shape[0], Z.shape[0]
+        dtype = np.result_type(X.dtype, Z.dtype)
+        if not same:
+            found = self.of_pairs(X, Z, all_pairs(n, m), np.full(n * m, limit))
+            return found.reshape(n, m).astype(dtype, copy=False)
+        pairs = np.argwhere(np.tri(n, k=-1, dtype=bool))
+        D = np.zeros((n, n), dtype)
+        i, j = pairs.T
+        D[i, j] = D[j, i] = self.of_pairs(X, Z, pairs, np.full(len(pairs), limit))
+        return D
 
 
 class DTW(Rooted, Aligned):
@@ -102,10 +119,7 @@ class DTW(Rooted, Aligned):
         return whole * min(1.0, (2 * max(points, share * length) + 1) / length)
 
     def raw(self, X: Series, Z: Series) -> np.ndarray:
-        return _matrix(X, Z, DTW_KIND, window=self.window)
-
-    def within(self, X: Any, Z: Any, limit: float) -> np.ndarray:
-        return _matrix(X, Z, DTW_KIND, window=self.window, limit=limit)
+        return self.within(X, Z, np.inf)
 
     def bounds(self, X: Any, Z: Any) -> np.ndarray:
         """Keogh & Ratanamahatana's bound for series of one length, from both sides, and the costs
@@ -116,7 +130,7 @@ class DTW(Rooted, Aligned):
         return out
 
     def of_pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
-        return _pairs(X, Z, pairs, DTW_KIND, window=self.window, limits=limits)
+        return _pairs(X, Z, pairs, limits, DTW_KIND, window=self.window)
 
 
 class ERP(Aligned):
@@ -159,11 +173,8 @@ class ERP(Aligned):
         if not (is_number(self.gap) and np.isfinite(self.gap)):
             raise ValueError(f"gap={self.gap!r}: give a finite number.")
 
-    def block(self, X: Series, Z: Series) -> np.ndarray:
-        return _matrix(X, Z, ERP_KIND, float(self.gap))
-
-    def within(self, X: Any, Z: Any, limit: float) -> np.ndarray:
-        return _matrix(X, Z, ERP_KIND, float(self.gap), limit=limit)
+    def of_pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
+        return _pairs(X, Z, pairs, limits, ERP_KIND, float(self.gap))
 
 
 class MSM(Aligned):
@@ -200,16 +211,10 @@ class MSM(Aligned):
     def validate(self) -> None:
         check_positive("cost", self.cost)
 
-    def block(self, X: Series, Z: Series) -> np.ndarray:
-        return self.within(X, Z, np.inf)
-
-    def within(self, X: Series, Z: Series, limit: float) -> np.ndarray:
-        cost = float(self.cost)
-        D = np.zeros((len(X), len(Z)), np.result_type(X.dtype, Z.dtype))
+    def of_pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
+        D = np.zeros(len(pairs))
         for c in range(X.channels):
-            x = _channel(X, c)
-            z = x if Z is X else _channel(Z, c)
-            D += _matrix(x, z, MSM_KIND, cost, limit=limit)
+            D += _pairs(_channel(X, c), _channel(Z, c), pairs, limits, MSM_KIND, float(self.cost))
         return D
 
 
@@ -260,11 +265,8 @@ class TWED(Aligned):
         check_positive("stiffness", self.stiffness)
         check_not_negative("penalty", self.penalty)
 
-    def block(self, X: Series, Z: Series) -> np.ndarray:
-        return self.within(X, Z, np.inf)
-
-    def within(self, X: Series, Z: Series, limit: float) -> np.ndarray:
-        return _matrix(X, Z, TWED_KIND, float(self.stiffness), float(self.penalty), limit=limit)
+    def of_pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
+        return _pairs(X, Z, pairs, limits, TWED_KIND, float(self.stiffness), float(self.penalty))
 
 
 class SoftDTW(Aligned):
@@ -314,13 +316,10 @@ class SoftDTW(Aligned):
     def prepare(self, X: Series, like: Prepared | None = None) -> Any:
         return X if isinstance(X, Prepared) else Prepared((X, self._sums(X, X, own_pairs(X))))
 
-    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
-        same = X is Z
+    def of_pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
         X, Z = self.sides(X, Z)
-        (x, own_x), (z, own_z) = X.parts, Z.parts
-        D = self._sums(x, x if same else z, all_pairs(len(x), len(z))).reshape(len(x), len(z))
-        D = D - own_x[:, None] / 2 - own_z / 2
-        return np.maximum(D, 0).astype(np.result_type(x.dtype, z.dtype))
+        ((x, own_x), (z, own_z)), (i, j) = (X.parts, Z.parts), pairs.T
+        return np.maximum(self._sums(x, z, pairs) - own_x[i] / 2 - own_z[j] / 2, 0)
 
     def _sums(self, X: Series, Z: Series, pairs: np.ndarray) -> np.ndarray:
         """s(x, z) of each pair."""
@@ -339,7 +338,7 @@ def path_sums(
     of 2 k / (3 - k) over their places.
     """
     out = np.empty(len(pairs))
-    where = *_arrays(X), *_arrays(Z), pairs
+    where = *_arrays(X), *_arrays(Z), np.ascontiguousarray(pairs, np.int64)
     _native.path_sums(*where, scale, LOCAL.index(local), min(reach, 2**40), out)
     return out
 
@@ -369,27 +368,9 @@ def own_pairs(X: Series) -> np.ndarray:
     return np.repeat(np.arange(len(X), dtype=np.int64), 2).reshape(-1, 2)
 
 
-def _matrix(
-    X: Series, Z: Series, kind: int, first: float = 0.0, second: float = 0.0,
-    window: float | None = None, limit: float = np.inf,
-) -> np.ndarray:  # fmt: skip
-    """The distances of all pairs, (n, m), computed once if Z is X."""
-    n, m = len(X), len(Z)
-    pairs = np.argwhere(np.tri(n, k=-1, dtype=bool)) if Z is X else all_pairs(n, m)
-    limits = NO_LIMITS if limit == np.inf else np.full(len(pairs), limit)
-    found = _pairs(X, Z, pairs, kind, first, second, window, limits)
-    dtype = np.result_type(X.dtype, Z.dtype)
-    if Z is not X:
-        return found.reshape(n, m).astype(dtype, copy=False)
-    D = np.zeros((n, n), dtype)
-    i, j = pairs.T
-    D[i, j] = D[j, i] = found
-    return D
-
-
 def _pairs(
-    X: Series, Z: Series, pairs: np.ndarray, kind: int, first: float = 0.0, second: float = 0.0,
-    window: float | None = None, limits: np.ndarray = NO_LIMITS,
+    X: Series, Z: Series, pairs: np.ndarray, limits: np.ndarray, kind: int, first: float = 0.0,
+    second: float = 0.0, window: float | None = None,
 ) -> np.ndarray:  # fmt: skip
     """The distance of each pair; any number above its limit where it exceeds this."""
     out = np.empty(len(pairs))

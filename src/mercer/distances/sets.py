@@ -81,6 +81,21 @@ class SharesItems(Comparison):
         )  # fmt: skip
         return out
 
+    def shared_of_pairs(
+        self, X: Any, Z: Any, pairs: np.ndarray, what: int, share: float
+    ) -> np.ndarray:
+        """`shared` of listed pairs of rows, (k,), float64."""
+        X, Z = self.sides(X, Z)
+        dtype = np.result_type(X.dtype, Z.dtype)
+        (_, A, a, xx), (_, B, b, zz) = X.parts, Z.parts
+        out = np.empty(len(pairs), dtype)
+        _native.shared_pairs(
+            np.ascontiguousarray(A), a.starts, a.values, np.ascontiguousarray(B), b.starts,
+            b.values, Z.common.listed, xx.astype(dtype, copy=False), zz.astype(dtype, copy=False),
+            share, what, np.ascontiguousarray(pairs, np.int64), out,
+        )  # fmt: skip
+        return out.astype(np.float64, copy=False)
+
 
 @fields(
     places=whole(least=-1), words=number(lambda _: COLUMNS), listed=number(lambda _: 2**31 - 1),
@@ -342,6 +357,9 @@ class Jaccard(ReadsSets, Distance):
     def block(self, X: Sets, Z: Sets) -> np.ndarray:
         return self.shared(X, Z, APART, 1.0)
 
+    def of_pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
+        return self.shared_of_pairs(X, Z, pairs, APART, 1.0)
+
 
 class Tanimoto(ReadsCounts, Distance):
     r"""Tanimoto distance of counts
@@ -412,6 +430,11 @@ class Tanimoto(ReadsCounts, Distance):
     def block(self, X: Any, Z: Any) -> np.ndarray:
         return self.compared(X, Z, APART)
 
+    def of_pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
+        if self.formula == "dot":
+            return super().of_pairs(X, Z, pairs, limits)
+        return self.shared_of_pairs(X, Z, pairs, APART, 1.0)
+
 
 def molecule_distance() -> Tanimoto:
     """The distance that suits molecules first."""
@@ -459,6 +482,9 @@ class Dice(ReadsSets, Distance):
 
     def block(self, X: Sets, Z: Sets) -> np.ndarray:
         return self.shared(X, Z, APART, 0.5)
+
+    def of_pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
+        return self.shared_of_pairs(X, Z, pairs, APART, 0.5)
 
 
 def is_matrix(X: SamplesLike) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer import _native
-from mercer.distances.base import Distance
+from mercer.distances.base import Distance, pairs_in_blocks
 from mercer.distances.comparison import Meaning
 from mercer.estimator import estimator
 from mercer.samples import Prepared, Samples, Strings, as_cells, check_positive, is_number
@@ -75,6 +75,49 @@ def compared(X: Prepared, Z: Prepared, scorer: Any, **options: Any) -> np.ndarra
     others = texts if Z is X else Z.parts[1].tolist()  # one list: only half of the pairs
     dtype = np.result_type(X.dtype, Z.dtype)
     return cdist(texts, others, scorer=scorer, dtype=dtype.type, workers=1, **options)
+
+
+def edits_of_pairs(
+    X: Prepared, Z: Prepared, pairs: np.ndarray, variant: str, normalised: bool, limits: np.ndarray
+) -> np.ndarray:
+    """`edits` of listed pairs, (k,), float64, exact up to their limits and above them elsewhere."""
+    A, B = X.parts[0], Z.parts[0]
+    i, j = pairs.T
+    n, m = (side.starts[rows + 1] - side.starts[rows] for side, rows in ((A, i), (B, j)))
+    symbols = max(1, len(A.alphabet), len(B.alphabet))
+    if variant not in LOOPS or n.max(initial=0) > WORD * (TABLE // symbols):
+        from rapidfuzz import distance
+
+        metric = getattr(distance, VARIANTS[variant])
+        scorer = metric.normalized_distance if normalised else metric.distance
+        return compared_pairs(X, Z, pairs, scorer)
+    longest = np.maximum(n + m if variant == "indel" else np.maximum(n, m), 1)
+    most = limits * (1 + 1e-6) * longest if normalised else limits
+    bounds = np.clip(most, 0, 2**31 - 1).astype(np.int64)
+    D = np.empty(len(pairs))
+    x, z = _arrays(A, B)
+    _native.edit_pairs(
+        *x, *z, symbols, LOOPS[variant], np.ascontiguousarray(pairs, np.int64), bounds, D
+    )
+    if variant == "indel":
+        D = n + m - 2 * D
+    elif variant == "lcs":
+        D = np.maximum(n, m) - D
+    if normalised:
+        D /= longest
+    return D.astype(np.result_type(A.dtype, B.dtype), copy=False).astype(np.float64, copy=False)
+
+
+def compared_pairs(
+    X: Prepared, Z: Prepared, pairs: np.ndarray, scorer: Any, **options: Any
+) -> np.ndarray:
+    """A score of listed pairs, (k,), float64, computed by RapidFuzz in this thread."""
+    from rapidfuzz.process import cpdist
+
+    texts, others = X.parts[1][pairs[:, 0]].tolist(), Z.parts[1][pairs[:, 1]].tolist()
+    dtype = np.result_type(X.dtype, Z.dtype).type
+    found = cpdist(texts, others, scorer=scorer, dtype=dtype, workers=1, **options)
+    return found.astype(np.float64, copy=False)
 
 
 def _by_rapidfuzz(
@@ -244,6 +287,9 @@ class Edit(Distance):
     def within(self, X: Prepared, Z: Prepared, limit: float) -> np.ndarray:
         return edits(*self.sides(X, Z), self.variant, self.normalised, limit)
 
+    def of_pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
+        return edits_of_pairs(*self.sides(X, Z), pairs, self.variant, self.normalised, limits)
+
     def key(self, X: Strings) -> np.ndarray | None:
         return None if self.normalised else X.lengths  # each edit changes the length by at most 1
 
@@ -343,6 +389,9 @@ class WeightedEdit(Distance):
         np.divide(D, most, out=D, where=most > 0)
         return np.minimum(D, 1, out=D)
 
+    def of_pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
+        return pairs_in_blocks(self, X, Z, pairs, limits, 1)
+
     def key(self, X: Strings) -> np.ndarray | None:
         # sums of many gaps may be rounded down
         return None if self.normalised else self.gap * (1 - 1e-12) * X.lengths
@@ -402,4 +451,12 @@ class JaroWinkler(Distance):
 
         weight = {"prefix_weight": float(self.prefix_weight)}
         D = compared(*self.sides(X, Z), names.normalized_distance, scorer_kwargs=weight)
+        return np.maximum(D, 0, out=D)
+
+    def of_pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
+        from rapidfuzz.distance import JaroWinkler as names
+
+        weight = {"prefix_weight": float(self.prefix_weight)}
+        X, Z = self.sides(X, Z)
+        D = compared_pairs(X, Z, pairs, names.normalized_distance, scorer_kwargs=weight)
         return np.maximum(D, 0, out=D)

@@ -303,14 +303,17 @@ class Sinkhorn(Rooted):
     def raw(self, X: Any, Z: Any) -> np.ndarray:
         same = X is Z
         X, Z = self.sides(X, Z)
-        (x, own_x), (z, own_z) = X.parts, Z.parts
-        n, m = len(x), len(z)
+        n, m = X.shape[0], Z.shape[0]
         pairs = np.argwhere(np.tri(n, k=-1, dtype=bool)) if same else all_pairs(n, m)
         i, j = pairs.T
-        found = self._works(x, x if same else z, pairs) - own_x[i] / 2 - own_z[j] / 2
-        D = np.zeros((n, m), np.result_type(x.dtype, z.dtype))
-        D[i, j] = np.maximum(found, 0)
+        D = np.zeros((n, m), np.result_type(X.dtype, Z.dtype))
+        D[i, j] = self.of_pairs(X, Z, pairs, np.full(len(pairs), np.inf))
         return D + D.T if same else D
+
+    def of_pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
+        X, Z = self.sides(X, Z)
+        ((x, own_x), (z, own_z)), (i, j) = (X.parts, Z.parts), pairs.T
+        return np.maximum(self._works(x, z, pairs) - own_x[i] / 2 - own_z[j] / 2, 0)
 
     def _points(self, X: Bags) -> tuple[np.ndarray, np.ndarray]:
         """Places of all points, and their weights, which sum to 1 in each bag."""

@@ -24,13 +24,14 @@ from mercer.samples import Samples, check_count
 from mercer.search.brute import kth_distances
 from mercer.search.index import Asked, Index
 from mercer.search.rows import OrderedRows, by_query, refuse_beyond, slices
-from mercer.threads import count_jobs, ordered_map
+from mercer.threads import count_jobs, ordered_map, raise_if_stopped
 
 PIVOTS = 64  # rows by whose distances all rows are parted
 JOINED = 20  # near rows of each row that are compared, of those that are new and of the others
 TURNS, CHANGED = 30, 0.001  # the most turns, and the share of neighbours that change in the last
 STRIP = 16384  # queries whose candidates are listed at a time
 LISTED = 2**22  # candidates of some queries that are listed at a time, where a mask leaves some out
+SEEN = 2**26  # marks of rows that some queries have seen
 WALKED = 8  # a walk compares so many rows for each that it keeps in view
 JUDGED, NEAREST, GROWN = 50, 10, 1.1  # rows and neighbours of the recall, and when it is measured
 
@@ -224,25 +225,44 @@ class GraphSearch:
     def within(self, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Those within a radius of each query that were found, as `Index.query_radius`."""
         n, m, found = self.rows.shape[0], len(self.numbers), []
-        for part in slices(n, STRIP):
-            rows, wanted = np.arange(part.start, part.stop), min(self.index.expansion, m)
-            while len(rows):
-                ids, starts = self._listed(rows, wanted)
+        for part in slices(n, min(STRIP, max(1, SEEN // m))):
+            rows = np.arange(part.start, part.stop)
+            # of a training row, its neighbours are known; others walk to theirs
+            ids, starts = self._listed(rows, 1 if self.among_themselves else self.index.expansion)
+            query = np.repeat(np.arange(len(rows)), np.diff(starts))
+            seen = np.zeros((len(rows), m), bool)
+            if self.among_themselves:
+                seen[rows - part.start, rows] = True
+            seen[query, ids] = True
+            while len(ids):
+                raise_if_stopped()
                 D = self._measured(rows, ids, starts)
-                query = np.repeat(rows, np.diff(starts))
                 inside = radius >= D
-                # walks that did not leave the radius go on, with more rows in view
-                full = np.bincount(query[inside], minlength=n)[rows] >= np.diff(starts)
-                full &= wanted < m
-                done = inside & ~np.isin(query, rows[full])
-                if self.allowed is not None:
-                    done &= self.allowed[ids]
-                numbers = self.numbers[ids[done]].astype(np.int64)
-                found.append((self.places[query[done]], numbers, D[done]))
-                pairs = sum(len(part[0]) for part in found)
-                self._check_room(2 * pairs, f"{radius=:g}")
-                rows, wanted = rows[full], min(2 * wanted, m)
+                kept = inside if self.allowed is None else inside & self.allowed[ids]
+                numbers = self.numbers[ids[kept]].astype(np.int64)
+                found.append((self.places[rows[query[kept]]], numbers, D[kept]))
+                self._check_room(2 * sum(len(part[0]) for part in found), f"{radius=:g}")
+                # rows that are linked with those inside may be inside too
+                query, ids = self._linked(query[inside], ids[inside], seen)
+                starts = np.searchsorted(query, np.arange(len(rows) + 1))
         return by_query(found, n, self.dtype)
+
+    def _linked(
+        self, query: np.ndarray, ids: np.ndarray, seen: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Rows linked with some rows that the queries beside them have not seen, which they now
+        have; by query."""
+        links, m = self.index.links_, len(self.numbers)
+        keys = [np.empty(0, np.int64)]
+        for part in slices(len(ids), LISTED // links.shape[1]):
+            linked = links[ids[part]]
+            asked = np.broadcast_to(query[part, None], linked.shape)
+            new = (linked >= 0) & ~seen[asked, linked]
+            asked, linked = asked[new], linked[new]
+            keys.append(np.unique(asked * m + linked))
+            seen[asked, linked] = True
+        asked, linked = np.divmod(np.sort(np.concatenate(keys)), m)
+        return asked, linked.astype(np.int32)
 
     def _listed(self, rows: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         """The rows that the graph proposes, as they are held, and where those of each start."""

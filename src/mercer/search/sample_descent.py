@@ -1,8 +1,7 @@
 """A graph of near samples of any kind, found by descent: neighbours under costly distances.
 
-The descent of graph.py, with distances of lists of pairs: natively where the distance has
-``of_pairs``, which gives up on pairs that are too far apart, and otherwise by one row against some.
-New samples walk along the graph, many at a time.
+The descent of graph.py, with distances of lists of pairs by `Distance.of_pairs`, which may give up
+on pairs that are too far apart. New samples walk along the graph, many at a time.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from mercer.samples import Samples
 from mercer.search.graph import (
     JOINED,
     PIVOTS,
+    SEEN,
     Found,
     GraphIndex,
     Known,
@@ -35,7 +35,6 @@ PARTITIONS, LEAF = 4, 32  # distances are costly: fewer of them than between vec
 STRIP = 2048  # rows whose pairs are listed at a time
 TASK = 2048  # pairs of a task
 ENTRIES = 8  # pivots at which a walk begins
-SEEN = 2**26  # marks of rows that the walks of some queries have seen
 
 
 def _rows(index: SampleDescentIndex) -> int:
@@ -97,7 +96,7 @@ class SampleDescentIndex(GraphIndex):
     def _insert(self, X: Samples) -> None:
         n, k = len(self._training), self.links_.shape[1] // 2
         training = self._training.with_more(X)
-        near = self._walked(X, k)
+        near = self._walked(self.reading_.rows(X), k)
         i, j = np.nonzero(near >= 0)
         known = Known(self.links_[:, :k], self.far_, np.stack([n + i, near[i, j]], axis=1))
         drawn, links, far = self._descend(training.X, known)
@@ -113,10 +112,10 @@ class SampleDescentIndex(GraphIndex):
         n, first = X.shape[0], 0 if known is None else len(known.far)
         k = max(1, min(int(self.connectivity), n - 1))
         self._check(n, 4 * PIVOTS + 8 * PARTITIONS * LEAF + 16 * JOINED + 20 * k)
-        measure = Measure(self.distance_, X, exact_tiles(self.distance_, X).prepare(X), self.n_jobs)
-        asked = measure.ready(X)
+        tiles = exact_tiles(self.distance_, X)
+        measure = Measure(tiles, tiles.prepare(X), self.n_jobs)
         drawn = np.sort(np.random.default_rng(0).permutation(n - first)[:PIVOTS])
-        table = in_single(measure.table(asked[first:], first + drawn))
+        table = in_single(measure.table(measure.held[first:], first + drawn))
 
         def begin(lists: Lists) -> None:
             if known is not None:
@@ -131,7 +130,7 @@ class SampleDescentIndex(GraphIndex):
             self.n_compared_ += len(pairs)
             worst = lists[1][:, -1].astype(np.float64)
             limits = np.maximum(worst[pairs[:, 0]], worst[pairs[:, 1]])
-            lengths = measure.of_pairs(asked, pairs, limits)
+            lengths = measure.of_pairs(measure.held, pairs, limits)
             near = lengths <= limits
             return [(pairs[near].astype(np.int32), in_single(lengths[near]))]
 
@@ -160,13 +159,12 @@ class SampleDescentIndex(GraphIndex):
 
     @property
     def rows_(self) -> Samples:
-        return self._training.X
+        return self.reading_.held
 
     @property
     def reading_(self) -> Measure:
-        X = self._training.X
-        held = self._training.prepare(exact_tiles(self.distance_, X))
-        return Measure(self.distance_, X, held, self.n_jobs)
+        tiles = exact_tiles(self.distance_, self._training.X)
+        return Measure(tiles, self._training.prepare(tiles), self.n_jobs)
 
     def _walked(self, rows: Samples, count: int) -> np.ndarray:
         n, q, measure = len(self._training), rows.shape[0], self.reading_
@@ -176,103 +174,58 @@ class SampleDescentIndex(GraphIndex):
     def _walk(self, measure: Measure, Z: Samples, count: int) -> np.ndarray:
         """Numbers of near rows of each query, (q, count), -1 where none is known."""
         n, q, wide = len(self._training), Z.shape[0], max(int(self.expansion), count)
-        asked = measure.ready(Z)
-        table = measure.table(asked, self.drawn_)
+        table = measure.table(Z, self.drawn_)
         entries = np.argsort(table, axis=1, kind="stable")[:, :ENTRIES]
         ids, far = np.full((q, wide), -1, np.int32), np.full((q, wide), np.inf)
         some = min(entries.shape[1], wide)
         ids[:, :some] = self.drawn_[entries[:, :some]]
         far[:, :some] = np.take_along_axis(table, entries[:, :some], axis=1)
-        seen, closed = np.zeros((q, n), bool), ids < 0
-        np.put_along_axis(seen, ids[:, :some].astype(np.int64), True, axis=1)
-        while len(active := np.flatnonzero(~closed.all(axis=1))):
-            raise_if_stopped()
-            first = np.argmin(closed[active], axis=1)
-            closed[active, first] = True
-            linked = np.sort(self.links_[ids[active, first]], axis=1)
-            new = (linked >= 0) & ~seen[active[:, None], linked]
-            new[:, 1:] &= linked[:, 1:] != linked[:, :-1]
-            i, j = np.nonzero(new)
-            query, row = active[i], linked[i, j]
-            seen[query, row] = True
-            pairs = np.stack([query, row], axis=1).astype(np.int64)
-            lengths = measure.of_pairs(asked, pairs, far[query, -1])
-            gaps, keys = np.full(new.shape, np.inf), np.where(new, linked, -1)
-            gaps[i, j] = lengths
-            keys[gaps > far[active, -1:]] = -1
-            gaps[keys < 0] = np.inf
-            gaps, keys = np.hstack([far[active], gaps]), np.hstack([ids[active], keys])
-            shut = np.hstack([closed[active], np.zeros(new.shape, bool)]) | (keys < 0)
-            order = np.lexsort((keys, gaps), axis=1)[:, :wide]
-            far[active] = np.take_along_axis(gaps, order, axis=1)
-            ids[active] = np.take_along_axis(keys, order, axis=1)
-            closed[active] = np.take_along_axis(shut, order, axis=1)
+        closed, seen = (ids < 0).view(np.uint8), np.zeros((q, n), np.uint8)
+        np.put_along_axis(seen, ids[:, :some].astype(np.int64), 1, axis=1)
+        room = np.empty((q * self.links_.shape[1], 2), np.int64)
+        while count_new := _native.descent_open(self.links_, ids, closed, seen, room):
+            pairs = room[:count_new]
+            lengths = measure.of_pairs(Z, pairs, far[pairs[:, 0], -1])
+            _native.descent_meet(pairs, lengths, ids, far, closed)
         return ids[:, :count]
 
 
 class Measure:
-    """Distances of listed pairs of samples and rows X, in powers; tiles read X as ``held``."""
+    """Distances of listed pairs of prepared samples and training rows, in powers."""
 
-    def __init__(self, distance: Distance, X: Samples, held: Samples, n_jobs: int | None):
-        one = X[:1]
-        self.distance, self.X, self.held, self.n_jobs = distance, X, held, n_jobs
-        self.native = distance.bounds(one, one) is not None
-        self.tiles = exact_tiles(distance, X)
-        self.exponent = (distance if self.native else self.tiles).exponent
-
-    def ready(self, Z: Samples) -> Samples:
-        """Samples as `of_pairs` reads them."""
-        if self.native:
-            return Z
-        return self.held if Z is self.X else self.tiles.prepare(Z, self.held)
+    def __init__(self, tiles: Distance, held: Samples, n_jobs: int | None):
+        self.tiles, self.held, self.n_jobs = tiles, held, n_jobs
 
     def rows(self, X: Samples) -> Samples:
-        return X
+        """Encoded samples, prepared like the training rows."""
+        return self.tiles.prepare(X, self.held)
 
     def table(self, Z: Samples, listed: np.ndarray) -> np.ndarray:
-        """All distances of samples that are ready to listed rows, (q, m), float64."""
+        """All distances of prepared samples to listed rows, (q, m), float64."""
         q, m = Z.shape[0], len(listed)
         i, j = np.divmod(np.arange(q * m), m)
-        return self.of_pairs(Z, np.stack([i, listed[j]], axis=1), None).reshape(q, m)
+        pairs = np.stack([i, listed[j]], axis=1)
+        return self.of_pairs(Z, pairs, np.full(len(pairs), np.inf)).reshape(q, m)
 
-    def of_pairs(self, Z: Samples, pairs: np.ndarray, limits: np.ndarray | None) -> np.ndarray:
-        """The distance of row i of Z, which is ready, and row j of X for each pair (i, j), float64.
+    def of_pairs(self, Z: Samples, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
+        """The distance of row i of Z and training row j for each pair (i, j), (k,), float64.
         Where it is above its limit, any number above the limit may stand."""
-        limits = np.full(len(pairs), np.inf) if limits is None else limits
-        if self.native:
 
-            def task(part: slice) -> np.ndarray:
-                some = np.ascontiguousarray(pairs[part], np.int64)
-                return self.distance.of_pairs(Z, self.X, some, limits[part])
-
-            found = ordered_map(task, slices(len(pairs), TASK), self.n_jobs)
-            return np.concatenate([np.empty(0), *found])
-        order = np.argsort(pairs[:, 0], kind="stable")
-        i, j = pairs[order].T
-        starts = np.flatnonzero(np.append(True, i[1:] != i[:-1])) if len(i) else np.empty(0, int)
-        ends = np.append(starts[1:], len(i))
-
-        def rows(part: slice) -> np.ndarray:
+        def task(part: slice) -> np.ndarray:
             raise_if_stopped()
-            found = []
-            for start, end in zip(starts[part], ends[part], strict=True):
-                row, most = int(i[start]), float(limits[order[start:end]].max())
-                tile = self.tiles.within(Z[row : row + 1], self.held[j[start:end]], most)
-                found.append(np.asarray(tile[0], np.float64))
-            return np.concatenate(found)
+            return self.tiles.of_pairs(Z, self.held, pairs[part], limits[part])
 
-        out = np.empty(len(pairs))
-        parts = ordered_map(rows, slices(len(starts), LEAF), self.n_jobs)
-        out[order] = np.concatenate([np.empty(0), *parts])
-        return out
+        found = ordered_map(task, slices(len(pairs), TASK), self.n_jobs)
+        return np.concatenate([np.empty(0), *found])
 
     def listed(
         self, Z: Samples, X: Samples, ids: np.ndarray, starts: np.ndarray, dtype: DTypeLike
     ) -> np.ndarray:
         """Distances of row i of Z to the rows ``ids[starts[i] : starts[i + 1]]`` of X, (total,)."""
         rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        powers = self.of_pairs(self.ready(Z), np.stack([rows, ids.astype(np.int64)], axis=1), None)
-        return (powers ** (1 / self.exponent)).astype(dtype)
+        pairs = np.stack([rows, ids.astype(np.int64)], axis=1)
+        powers = self.of_pairs(Z, pairs, np.full(len(pairs), np.inf))
+        return (powers ** (1 / self.tiles.exponent)).astype(dtype)
 
 
 def _joined(newer: np.ndarray, older: np.ndarray, n: int) -> np.ndarray:
@@ -283,5 +236,5 @@ def _joined(newer: np.ndarray, older: np.ndarray, n: int) -> np.ndarray:
     asked = (a >= 0) & (b >= 0) & (a != b)
     asked[:, :, :width] &= np.triu(np.ones((width, width), bool), 1)
     a, b = a[asked], b[asked]
-    keys = np.unique(np.minimum(a, b) * n + np.maximum(a, b))
-    return np.stack(np.divmod(keys, n), axis=1)
+    keys = np.sort(np.minimum(a, b) * n + np.maximum(a, b))  # np.unique hashes, and takes longer
+    return np.stack(np.divmod(keys[np.diff(keys, prepend=-1) > 0], n), axis=1)

@@ -250,6 +250,16 @@ class SummedRows(Distance):
         D[i, j] = near
         return D
 
+    def of_pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
+        X, Z = self.sides(X, Z)
+        dtype = np.result_type(X.dtype, Z.dtype)
+        A, B = (np.ascontiguousarray(side.parts[0], dtype) for side in (X, Z))
+        D, normed = np.empty(len(pairs), dtype), Z.common
+        _native.rows_of_pairs(
+            A, B, normed.weights.astype(dtype), normed.p, np.ascontiguousarray(pairs, np.int64), D
+        )
+        return D.astype(np.float64, copy=False)
+
 
 def exact_tiles(distance: Distance, X: Samples) -> Distance:
     """The distance by which tiles of the encoded training rows X are compared: every index then

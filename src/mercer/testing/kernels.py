@@ -86,6 +86,25 @@ class DistanceContract:
         detour = (D[:, :, None] + D[None, :, :]).min(axis=1)
         assert (detour + 1e-7 >= D).all()
 
+    def test_listed_pairs_are_those_of_all_pairs(self, bound, encoded):
+        D = bound.raw(encoded, encoded[:])
+        n = len(D)
+        rng = np.random.default_rng(0)
+        pairs = rng.integers(0, n, (3 * n, 2))
+        for listed in (pairs[np.argsort(pairs[:, 0])], pairs, pairs[:1], pairs[:0]):
+            i, j = listed.T
+            wanted = D[i, j]
+            prepared = bound.prepare(encoded)
+            for X, Z in ((encoded, encoded[:]), (prepared, prepared)):
+                found = bound.of_pairs(X, Z, listed, np.full(len(listed), np.inf))
+                assert found.dtype == np.float64
+                assert_allclose(found.astype(D.dtype), wanted, rtol=1e-9, atol=1e-9)
+                limits = np.where(rng.random(len(listed)) < 0.5, np.median(D), wanted)
+                found = bound.of_pairs(X, Z, listed, limits)
+                near = wanted <= limits
+                assert_allclose(found[near], wanted[near], rtol=1e-9, atol=1e-9)
+                assert (found[~near] > limits[~near]).all()
+
     def test_powers_that_make_a_kernel_do(self, bound, encoded):
         power = bound.definite_up_to
         if not power:
