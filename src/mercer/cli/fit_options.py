@@ -133,7 +133,7 @@ class FitOptions:
 
     @property
     def report(self) -> Path:
-        """Where the report is written: beside the model."""
+        """The path of the report, which is written beside the model."""
         return self.output.with_suffix(".html")
 
     def limit(self) -> float:

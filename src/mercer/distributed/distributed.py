@@ -185,7 +185,7 @@ class Distributed(MetaEstimatorMixin, BaseEstimator):
         return type(self)(clone(self.estimator), self.client)  # a client cannot be copied
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the client, which belongs to this process."""
+        """The state without the client, which belongs to this process."""
         state: Any = super().__getstate__()
         return {**state, "client": None}
 

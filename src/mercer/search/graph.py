@@ -41,7 +41,7 @@ Found = list[tuple[np.ndarray, np.ndarray]]  # pairs of rows and their lengths
 
 
 class Known(NamedTuple):
-    """Where a descent begins to which rows are added."""
+    """Where a descent begins, for a graph that gets more rows."""
 
     ids: np.ndarray  # the nearest rows of those that were there, (n, k), and their distances
     far: np.ndarray

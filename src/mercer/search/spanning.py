@@ -53,7 +53,7 @@ def reachability_tree(
 
 
 def _of_known(graph: sp.csr_array, core: np.ndarray) -> Edges:
-    """From the edges that are known; parts that none joins are joined by infinite ones."""
+    """The known edges; infinite ones join parts that no edge joins."""
     n = len(core)
     a, b = np.repeat(np.arange(n), np.diff(graph.indptr)), graph.indices
     a, b, far = (values[a != b] for values in (a, b, graph.data))

@@ -358,7 +358,7 @@ class LandmarkScaling:
 
     @classmethod
     def of(cls, squares: np.ndarray, count: int) -> LandmarkScaling:
-        """From the squared distances of the landmarks, (m, m)."""
+        """The map that the squared distances of the landmarks make, (m, m)."""
         means, m = squares.mean(axis=0), len(squares)
         K = DenseGram((means + means[:, None] - means.mean() - squares) / 2, symmetric=True)
         few = m <= WHOLE or count > m // FEW_OF

@@ -206,7 +206,7 @@ def _hardly_returns(column: Column) -> bool:
 
 
 def _spared(column: Column, columns: dict) -> Column:
-    """Where no other column can be used, one that counts the rows is, and names are texts."""
+    """If no other column can be used, use one that counts the rows, and read names as texts."""
     values = columns[column.name]
     kind = column.of
     if column.reason == SAID or not (kind.levelled or kind.identifies):

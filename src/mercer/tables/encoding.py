@@ -472,7 +472,7 @@ def _medians(ascending: np.ndarray, missing: np.ndarray) -> np.ndarray:
 
 
 def _ranks(values: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
-    """In each row, the share of training values below each value, in [0, 1]; equal values count
+    """The share of training values below each value, in [0, 1], row by row; equal values count
     half."""
     values, quantiles = _quarters(values), _quarters(quantiles)
     grid = np.linspace(0, 1, quantiles.shape[1])

@@ -52,7 +52,7 @@ class Related:
 
     @classmethod
     def read(cls, groups: Any, times: Any, n: int) -> Related | None:
-        """From one value for each of n rows; None if there are neither.
+        """Made from one value for each of n rows; None if there are neither.
 
         Raises ValueError if both are given, if values are missing or of another number, or all the
         same.

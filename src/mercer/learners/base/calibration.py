@@ -366,7 +366,7 @@ class ScoreQuantiles:
 
     @classmethod
     def of(cls, scores: np.ndarray, weights: np.ndarray | None = None) -> Self:
-        """From scores with weights, which mean repetition."""
+        """Learn from scores with weights, which mean repetition."""
         scores = np.asarray(scores, np.float64)
         order = np.argsort(scores, kind="stable")
         w = np.ones(len(scores)) if weights is None else np.asarray(weights, np.float64)[order]

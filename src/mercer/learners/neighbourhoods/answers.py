@@ -147,7 +147,7 @@ class NeighbourhoodAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         return self._indexes[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without indexes: files need none, and a graph can be in no file."""
+        """The state without indexes: files need none, and cannot hold a graph."""
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_indexes"}
 

@@ -422,7 +422,7 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelLearner):
         return self._root
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the factor, which is found again when it is asked for."""
+        """The state without the factor, which is computed again when needed."""
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_root"}
 

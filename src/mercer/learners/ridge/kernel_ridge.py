@@ -256,7 +256,7 @@ class KernelRidge(MultiOutputMixin, Regressor, RidgeLearner, FitsInParts):
         return self._exact_roots
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the factor of an exact fit, which is found again when it is asked for."""
+        """The state without the factor of an exact fit, which is computed again when needed."""
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_exact_roots"}
 

@@ -301,7 +301,7 @@ class NadarayaWatson(MultiOutputMixin, Regressor, WindowLearner):
         return dense_rows(X) if self.degree else None
 
     def _shaped(self, values: np.ndarray) -> np.ndarray:
-        """In the unit of the targets; (n,) for one flat target."""
+        """The numbers in the unit of the targets; (n,) for one flat target."""
         return self._unit * (values[:, 0] if self._flat else values)
 
     def __sklearn_tags__(self):

@@ -302,7 +302,7 @@ def _parameters(value: object) -> list[tuple[str, Any, Any]]:
 
 
 def _laid_out(start: str, items: Iterable[list[str]], end: str) -> list[str]:
-    """In one line if it is short, else a line or more for each item."""
+    """The code in one line if it is short, else with a line or more for each item."""
     items = list(items)
     if all(len(item) == 1 for item in items):
         line = f"{start}{', '.join(item[0] for item in items)}{end}"

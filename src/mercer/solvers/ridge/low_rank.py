@@ -369,7 +369,7 @@ class LowRankFactor:
         return FeatureGram(T)
 
     def lift(self, coef: np.ndarray) -> np.ndarray:
-        """From coefficients on `features` to those at the centres, both of shape (m, ...)."""
+        """The coefficients at the centres for those on `features`; both have shape (m, ...)."""
         return self.K.lift(self.Q.astype(self.K.dtype).astype(np.float64) @ coef)
 
     def _right_side(self, Y: np.ndarray) -> np.ndarray:

@@ -163,7 +163,7 @@ class EarlierTrials:
 
     @classmethod
     def of(cls, model: Any) -> Self:
-        """From a fitted automatic estimator; ValueError if there was no search."""
+        """The state of a fitted automatic estimator; ValueError if there was no search."""
         searched = getattr(model, "searched_", None)
         if searched is None:
             raise ValueError(
