@@ -145,6 +145,7 @@ def _fail(errors: Terminal, error: Exception, code: int) -> None:
 
 
 def _plain(error: Exception) -> str:
+    """An error in words, with the file that it is about."""
     if isinstance(error, MemoryError) and not str(error):  # as of an array that finds no room
         return "The memory is used up. Close other programs, give fewer rows, or raise its limit."
     if not isinstance(error, OSError) or error.filename is None:

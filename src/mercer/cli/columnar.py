@@ -159,6 +159,7 @@ def _header(file: BinaryIO, at: int, end: int) -> tuple[dict[int, Any], int]:
 
 
 def _count(of: dict[int, Any], field: int) -> int:
+    """A count of the headers, after a check that it is one."""
     value = of.get(field)
     if not isinstance(value, int) or value < 0:
         raise ValueError(
@@ -209,6 +210,7 @@ def _struct(content: bytes, at: int) -> tuple[dict[int, Any], int]:
 
 
 def _value(content: bytes, at: int, kind: int) -> tuple[Any, int]:
+    """A value in Thrift's compact form, and where it ends."""
     if BYTE < kind < DOUBLE:
         return _whole(content, at)
     if kind == BINARY:
@@ -247,6 +249,7 @@ def _whole(content: bytes, at: int) -> tuple[int, int]:
 
 
 def _varint(content: bytes, at: int) -> tuple[int, int]:
+    """A whole number of as many bytes as it needs, and where it ends."""
     value = shift = 0
     while (byte := content[at]) & 128:
         value |= (byte & 127) << shift

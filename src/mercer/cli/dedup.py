@@ -168,6 +168,7 @@ class Bars:
 
 @contextmanager
 def _bars(quiet: bool) -> Iterator[Bars]:
+    """Bars of progress on the terminal."""
     console = Terminal(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(),
                TimeRemainingColumn())  # fmt: skip
@@ -177,6 +178,7 @@ def _bars(quiet: bool) -> Iterator[Bars]:
 
 
 def _say(screen: Terminal, facts: dict[str, Any], options: DedupOptions) -> None:
+    """Print what was found."""
     for notice in facts["notices"]:
         screen.print(f"• {notice}", soft_wrap=True)
     malformed = facts["malformed"]

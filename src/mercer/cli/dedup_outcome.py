@@ -92,6 +92,7 @@ class Job:
         return facts
 
     def _facts(self) -> dict[str, Any]:
+        """What was found, as numbers and lists."""
         options, result = self.options, self.result
         fixed = int(result.starts[self.corpus.fixed])
         n, removed = len(result.partners) - fixed, int((~result.stays).sum())
@@ -139,6 +140,7 @@ class Job:
                     self.corpus.tell("Writing", row, len(stays))
 
     def _write_parquet(self, file: IO[bytes]) -> None:
+        """Write the rows that stay, file by file."""
         kept: list[list[np.ndarray]] = []  # rows of each file
         for number in self.new:
             start, stop = self.result.starts[number : number + 2]
@@ -204,6 +206,7 @@ class Job:
         return place
 
     def _malformed(self) -> list[str]:
+        """Where the records are that could not be read."""
         found = []
         for file in range(self.corpus.files):
             made = self.corpus.formats[file]
@@ -213,6 +216,7 @@ class Job:
         return found
 
     def _report(self, said: dict[str, str]) -> str:
+        """The page with the largest clusters."""
         partners, similarities = self.result.partners, self.result.similarities
         kept, sizes = np.unique(partners[partners >= 0], return_counts=True)
         largest = kept[np.argsort(-sizes, kind="stable")[:SHOWN]]
@@ -295,6 +299,7 @@ def _cluster(cluster: Cluster) -> str:
 
 
 def _pair(kept: ShownDocument, removed: ShownDocument, similarity: float) -> str:
+    """Two documents beside each other, with what differs marked."""
     a, b = kept.text.split()[:WORDS], removed.text.split()[:WORDS]
     blank = " "
     if max(len(a), len(b)) == 1:  # molecules and sequences: by their characters

@@ -191,6 +191,7 @@ class DelimitedText:
             self._unknown_encoding()
 
     def _decoded(self, content: bytes) -> str:
+        """The text of bytes in the encoding of the file."""
         try:
             text = content.decode(self.encoding)
             if not self.encoding.startswith("utf-8"):
@@ -257,6 +258,7 @@ class DelimitedText:
             self.notes.append(f"What stands below the rows is left out: {text.strip()[:60]!r}.")
 
     def _refuse_nul(self, text: str, first: int) -> None:
+        """Refuse a text with a NUL character, which is no table."""
         if "\0" in text:
             row = first + text[: text.index("\0")].count("\n")
             raise TableError(
@@ -298,6 +300,7 @@ class DelimitedText:
             self._take_names([])
 
     def _wrong_quote(self, error: csv.Error, row: int) -> NoReturn:
+        """Refuse a row whose quotes do not match."""
         ends = "unexpected end" in str(error)
         fault = "a quote is opened and never closed" if ends else "text follows a closing quote"
         raise TableError(

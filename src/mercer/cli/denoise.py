@@ -107,6 +107,7 @@ def train_enhancer(
 
 
 def _loaded(path: Path) -> SpeechEnhancer:
+    """The enhancer that a file holds."""
     model = load(path)
     if not isinstance(model, SpeechEnhancer):
         raise ModelFileError(
@@ -125,6 +126,7 @@ def _about(source: Path, recording: Recording) -> str:
 
 
 def _notes(recording: Recording) -> list[str]:
+    """What a listener should know of a recording."""
     notes = []
     if recording.channels > 1:
         notes.append(f"Its {recording.channels} channels were taken together to one.")

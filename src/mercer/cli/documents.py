@@ -139,6 +139,7 @@ class DocumentLines(Format):
             return list(islice(self._split(file), count))
 
     def _bounds(self) -> Iterator[int]:
+        """Where shards of about equal size end, always between two records."""
         end = 0
         for target in range(SHARD, self.source.size, SHARD):
             if target > end:
@@ -219,6 +220,7 @@ class Delimited(DocumentLines):
         return fields[self._of_text], fields[self._of_keep]
 
     def _begin(self, file: BinaryIO) -> int:
+        """Read the header, and the separator where none is given."""
         start = super()._begin(file)
         self._header = next(self._split(file), b"")
         if not self._header.strip():
@@ -241,6 +243,7 @@ class Delimited(DocumentLines):
         return self.names.index(name)
 
     def _fields(self, record: bytes) -> list[str]:
+        """The fields of a record."""
         try:
             text = io.StringIO(_decoded(record), newline="")
             rows = list(csv.reader(text, delimiter=self.separator or ",", strict=True))
@@ -311,6 +314,7 @@ class Fastq(Fasta):
         return _letters(letters), None
 
     def _split(self, file: BinaryIO) -> Iterator[bytes]:
+        """Records of four lines; blank lines before one belong to it."""
         blank: list[bytes] = []  # before a record
         for line in file:
             if line.strip():
@@ -388,6 +392,7 @@ def as_number(value: object, name: str, kept: Column | None = None) -> float:
 
 
 def _number(value: Any, kept: Column | None) -> float | None:
+    """The number or the date of a value, None if it is neither."""
     if isinstance(value, str) and kept is not None and kept.of.numeric:
         return kept.numbers.read([value]).get(value)
     with suppress(TypeError, ValueError):
@@ -410,6 +415,7 @@ def _letters(text: str) -> str:
 
 
 def _decoded(record: bytes) -> str:
+    """The text of a record in UTF-8."""
     try:
         return record.decode()
     except UnicodeDecodeError as error:

@@ -37,6 +37,7 @@ def mapped_by(executor: Any) -> Iterator[Mapped | None]:
 
 @contextmanager
 def _processes(count: str) -> Iterator[Mapped]:
+    """A map on so many processes of this machine."""
     if not count.isdigit() or int(count) < 1:
         raise OptionError(f"--executor processes:{count}: give how many, at least 1.")
     context = multiprocessing.get_context("spawn")  # threads of this process are not copied
@@ -57,6 +58,7 @@ def _processes(count: str) -> Iterator[Mapped]:
 
 @contextmanager
 def _dask(address: str) -> Iterator[Mapped | None]:
+    """A map on the workers of a Dask cluster."""
     distributed = _imported("distributed", "dask")
     try:
         client = distributed.Client(address or None)

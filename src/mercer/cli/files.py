@@ -152,6 +152,7 @@ class ByteSource:
 
     @contextmanager
     def _bytes(self) -> Iterator[IO[bytes]]:
+        """The bytes of the file, as they lie on the disk."""
         if self.path == STDIN:
             yield io.BytesIO(self._piped)
             return
@@ -162,6 +163,7 @@ class ByteSource:
 
     @contextmanager
     def _uncompressed(self, file: IO[bytes]) -> Iterator[Any]:
+        """The bytes of the file without its compression."""
         if not self.compression:
             yield file
         elif self.compression == ".zip":
@@ -176,6 +178,7 @@ class ByteSource:
                 yield stream
 
     def _member(self, archive: zipfile.ZipFile) -> str:
+        """The name of the one file in a zip archive."""
         members = [m for m in archive.namelist() if not m.endswith("/")]
         if len(members) != 1:
             raise TableError(

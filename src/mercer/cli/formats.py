@@ -130,6 +130,7 @@ class SvmlightFile(Whole):
     kind = "svmlight"
 
     def _read(self, content: bytes) -> pl.DataFrame:
+        """The table in the bytes of a file."""
         from sklearn.datasets import load_svmlight_file
 
         if not content.strip():
@@ -170,6 +171,7 @@ class ExcelFile(Whole):
         self.skip, self.sheet = skip, sheet
 
     def _read(self, content: bytes) -> pl.DataFrame:
+        """The table in the bytes of a file."""
         try:
             import fastexcel
         except ImportError:

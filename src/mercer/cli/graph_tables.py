@@ -114,6 +114,7 @@ class GraphmlFile(Typed):
         yield self._row(graphs[0], keys)
 
     def _row(self, graph: Any, keys: dict) -> pl.DataFrame:
+        """One graph as a row of the table."""
         if graph.get("edgedefault") == "directed":
             raise self._error("its edges are directed. Write it with undirected ones")
         nodes = [n for n in graph if _tag(n) == "node"]
@@ -198,6 +199,7 @@ class GinFile(Typed):
         yield from [frame] if rows is None else frame.iter_slices(rows)
 
     def _graph(self, lines: Iterator, i: int, n: int) -> dict[str, Any]:
+        """The next graph of the file, of n nodes."""
         labels, near = [], []
         for _ in range(n):
             line, found = self._line(lines, 2)
@@ -220,6 +222,7 @@ class GinFile(Typed):
         return found
 
     def _line(self, lines: Iterator, least: int) -> tuple[int, list[int]]:
+        """The number of the next line, and its whole numbers."""
         line, text = next(lines, (None, ""))
         if line is None:
             raise TableError(f"{self.source.label} ends within a graph. Copy it again.")

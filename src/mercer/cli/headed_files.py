@@ -43,6 +43,7 @@ class Headed(Lines):
         """Take in a line of the header: its word in small letters, and what follows."""
 
     def _data(self, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        """Read the header; the lines that follow it."""
         told = ((i, line) for i, line in lines if line and not line.startswith(self.comment))
         for i, line in told:
             tag, _, rest = re.sub(r"\s", " ", line, count=1).partition(" ")
@@ -73,6 +74,7 @@ class TimeSeriesFile(Headed):
         return list(self.kinds)
 
     def _tell(self, i: int, tag: str, rest: str) -> None:
+        """Take in one line of the header."""
         said = rest.lower().split(" ")[0]
         if tag == "@timestamps" and said in YES:
             raise self._wrong(
@@ -86,6 +88,7 @@ class TimeSeriesFile(Headed):
             raise self._wrong(i, f"{tag[:LONGEST]!r} is no word of a .ts file.")
 
     def _frame(self, lines: list[tuple[int, str]]) -> pl.DataFrame:
+        """The rows as a table."""
         rows = [self._row(i, line) for i, line in lines]
         columns = {
             name: pl.Series([series[c] for series, _ in rows], dtype=pl.List(pl.Float64))
@@ -120,6 +123,7 @@ class TimeSeriesFile(Headed):
         return channels, label
 
     def _numbers(self, i: int, c: int, part: str) -> list[float]:
+        """The points of channel c in row i."""
         cells = part.split(",")
         try:
             values = [float(cell) for cell in cells]
@@ -162,6 +166,7 @@ class ArffFile(Headed):
         yield from super().blocks(rows)
 
     def _tell(self, i: int, tag: str, rest: str) -> None:
+        """Take in one line of the header."""
         if tag != "@attribute":
             return
         match = _NAMED.fullmatch(rest)
@@ -184,6 +189,7 @@ class ArffFile(Headed):
             raise self._wrong(i, f"{name!r} is of the type {word!r:.40}, which no table can hold.")
 
     def _frame(self, lines: list[tuple[int, str]]) -> pl.DataFrame:
+        """The rows as a table."""
         rows = [self._row(i, line) for i, line in lines]
         found = {}
         for (name, kind), cells in zip(self.types.items(), zip(*rows)):
@@ -218,6 +224,7 @@ class ArffFile(Headed):
         return [self._value(i, name, cell) for name, cell in zip(names, cells)]
 
     def _value(self, i: int, name: str, cell: str) -> Any:
+        """A cell as its attribute says, None where it is missing."""
         kind, text = self.types[name], _bare(cell)
         if text is None:
             return None

@@ -23,6 +23,7 @@ class JsonLines(Lines):
     gaps = True
 
     def _check_depth(self, where: str, text: str) -> None:
+        """Refuse a value that is nested too deeply."""
         try:
             check_depth(text)
         except ValueError as error:
@@ -31,6 +32,7 @@ class JsonLines(Lines):
             ) from None
 
     def _frame(self, lines: list[tuple[int, str]]) -> pl.DataFrame:
+        """The objects of all lines as a table."""
         for i, text in lines:
             self._check_depth(f"{self.source.label}, row {i}", text)
         content = "\n".join(text for _, text in lines).encode()
@@ -43,6 +45,7 @@ class JsonLines(Lines):
         return unfolded(_frame(rows))
 
     def _object(self, row: int, text: str) -> dict:
+        """The object in one line."""
         try:
             found = read_json(text)
         except ValueError as error:
@@ -79,6 +82,7 @@ class JsonFile(JsonLines):
         yield from [frame] if rows is None else frame.iter_slices(rows)
 
     def _rows(self, found: Any) -> list[dict]:
+        """The rows in a file of JSON: an array of objects, or columns."""
         if isinstance(found, dict):
             lists = {name: value for name, value in found.items() if _are_objects(value)}
             if len(lists) == 1:

@@ -206,6 +206,7 @@ def _check_labels(
 def _row_numbers(
     options: LinkOptions, cells: np.ndarray, column: str, table: str, n: int
 ) -> np.ndarray:
+    """Numbers of rows that a file of labels names, checked."""
     numbers = cells
     if cells.dtype.kind != "f":
         texts = pl.Series(level_texts(cells), dtype=pl.String)
@@ -222,6 +223,7 @@ def _row_numbers(
 
 
 def _rows_of(options: LinkOptions, table: ReadTable, wanted: list[str], side: str) -> np.ndarray:
+    """The rows whose ids a file of labels names."""
     place: dict[str, int] = {}
     repeated = set()
     for row, name in enumerate(_ids(options, table)):
@@ -242,6 +244,7 @@ def _rows_of(options: LinkOptions, table: ReadTable, wanted: list[str], side: st
 
 
 def _write(options: LinkOptions, model: RecordLinkage, read: list[ReadTable]) -> None:
+    """Write the links, and the clusters where they are asked for."""
     suffix = options.output.suffix.lower()
     with written_whole(options.output) as file:
         write_frames(file, _frames(options, model, read), suffix, False)
@@ -294,6 +297,7 @@ def _say(
     left_out: dict[str, str],
     notes: list[str],
 ) -> None:
+    """Print what was compared and found."""
     for note in notes:
         screen.print(f"• {note}", soft_wrap=True)
     compared = [column.said() for column in model.columns_]
@@ -342,6 +346,7 @@ def _facts(
     left_out: dict[str, str],
     notes: list[str],
 ) -> dict[str, Any]:
+    """What was compared and found, as numbers and lists."""
     pairs = model.pairs_
     return {
         "pairs": len(pairs), "records": [len(table) for table in read],

@@ -145,6 +145,7 @@ def _row_numbers(display: Any) -> np.ndarray:
 
 
 def _points_table(display: Any) -> pl.DataFrame:
+    """The places of the rows on the map, with their clusters."""
     table: dict[str, Any] = {
         "row": _row_numbers(display),
         "x": display.points[:, 0], "y": display.points[:, 1],
@@ -159,6 +160,7 @@ def _points_table(display: Any) -> pl.DataFrame:
 
 
 def _say_clusters(screen: Terminal, display: Any) -> None:
+    """Print the clusters, the largest first."""
     labels = display.labels
     sizes = np.bincount(labels[labels >= 0])
     if not len(sizes):
@@ -181,6 +183,7 @@ def _say_clusters(screen: Terminal, display: Any) -> None:
 def _facts(
     display: Any, notes: list[str], compared: list[str], left: list[str], options: MapOptions
 ) -> dict[str, Any]:
+    """What the map shows, as numbers and lists."""
     labels = display.labels
     sizes = [] if labels is None else np.bincount(labels[labels >= 0]).tolist()
     clusters = [

@@ -180,6 +180,7 @@ class _Neighbours:
         return i[few], j[few], distances[few]
 
     def _frame(self, i: np.ndarray, j: np.ndarray, distances: np.ndarray, start: int) -> Any:
+        """Pairs of rows and neighbours as a table."""
         found: dict[str, Any] = {
             "row": start + i + 1,
             "neighbour": j + 1,

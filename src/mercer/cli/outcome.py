@@ -71,6 +71,7 @@ def show_outcome(outcome: Outcome, problem: Problem, options: FitOptions, screen
 
 
 def _show_score(score: HeldOut, final_rows: int, options: FitOptions, screen: Terminal) -> None:
+    """Print the score on rows that were held out, beside those of simple models."""
     groups = "" if score.groups is None else f" of {counted(score.groups, 'group')}"
     where = (
         f"the {counted(score.rows, 'row')} of {options.test}"
@@ -221,6 +222,7 @@ def _facts_of_each(outcome: Outcome, options: FitOptions) -> dict[str, Any]:
 
 
 def _score_facts(score: HeldOut) -> dict[str, Any]:
+    """The score as numbers and lists."""
     return {
         "metric": score.metric,
         "value": score.score,

@@ -332,6 +332,7 @@ def _shared_rows(columns: list[Column], split: Split, given: bool) -> list[str]:
 
 
 def _split(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
+    """The rows that train the model, and those that score it."""
     X, y, extras = problem.X, problem.y, problem.extras
     if options.test is not None:
         return _read_test(problem, options.test, options, screen)

@@ -206,6 +206,7 @@ class SearchBar:
         return f" {done} of {of} tried, now:" if of > 1 else ""
 
     def _draw(self) -> Group:
+        """What is done now, what is best so far, and a bar."""
         spent = time.monotonic() - self.started
         left = max(0.0, self.budget - spent)
         share = max(spent / self.budget, self.event["done"] / max(self.event["of"], 1) * 0.65)

@@ -41,6 +41,7 @@ class SequenceFile(Lines):
         self.of_class = ""  # of all records, where each file is a class
 
     def _data(self, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        """Records of FASTA or FASTQ, each a name and its letters."""
         # remarks of FASTA; a line of qualities may begin with ; too
         told = ((i, line) for i, line in lines if line and not line.startswith(";"))
         first = next(told, None)
@@ -53,6 +54,7 @@ class SequenceFile(Lines):
     def _fasta(
         self, head: tuple[int, str], lines: Iterator[tuple[int, str]]
     ) -> Iterator[tuple[int, str]]:
+        """Records of FASTA, whose letters may stand in several lines."""
         parts: list[str] = []
         for i, line in lines:
             if line[0] == ">":
@@ -65,6 +67,7 @@ class SequenceFile(Lines):
     def _fastq(
         self, head: tuple[int, str], lines: Iterator[tuple[int, str]]
     ) -> Iterator[tuple[int, str]]:
+        """Records of FASTQ, of four lines each."""
         self.notes = ["The qualities of the letters are not read."]
         after: tuple[int, str] | None = head
         while after is not None:
@@ -80,6 +83,7 @@ class SequenceFile(Lines):
             after = next(((i, line) for i, line in lines if line), None)
 
     def _letters(self, i: int, line: str) -> str:
+        """The letters in a line, as capitals."""
         letters = re.sub(r"\s", "", line)
         if not LETTERS.fullmatch(letters):
             raise self._wrong(i, line, "a sequence has letters, *, - and . alone")
@@ -91,6 +95,7 @@ class SequenceFile(Lines):
         return TableError(f"{self.source.label}, line {i}: it is {line[:SHOWN]!r}, but {rule}.")
 
     def _frame(self, lines: list[tuple[int, str]]) -> pl.DataFrame:
+        """Records as a table of names and sequences."""
         records = [line.partition("\n") for _, line in lines]
         named = [head.strip().partition(" ") for head, _, _ in records]
         columns: dict[str, list] = {"id": [name for name, _, _ in named]}
@@ -112,6 +117,7 @@ class VariantFile(Lines):
         self.lines: list[int] = []  # of the rows that were read, counted from 1
 
     def _data(self, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        """The lines of variants that have another letter."""
         for i, line in lines:
             if line and not line.startswith("#"):
                 if line.count("\t") < 4:

@@ -183,6 +183,7 @@ class TableDistance:
         return known if self.metric == "rank" else known[[0, -1]]
 
     def _scaled(self, name: str, numbers: np.ndarray) -> np.ndarray:
+        """Numbers as ranks, or in units of their range."""
         scale = self.scales[name]
         if self.metric == "rank":
             below, upto = (np.searchsorted(scale, numbers, side) for side in ("left", "right"))
@@ -191,6 +192,7 @@ class TableDistance:
         return (numbers - scale[0]) / (width if width > 0 else 1.0)
 
     def _read_texts(self, column: Column, way: str, cells: np.ndarray) -> pl.Series:
+        """Cells as the texts that are compared."""
         if way == "set":
             sets = as_items(cells, column.separator, column.name)
             read = [MARK.join(map(level_text, items)) for items in sets]

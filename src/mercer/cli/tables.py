@@ -360,6 +360,7 @@ def _hours_of(name: str, zone: str) -> str:
 
 
 def _refuse_infinities(label: str, frame: pl.DataFrame, start: int) -> None:
+    """Refuse a table with an infinite number."""
     for column in frame.iter_columns():
         if not column.dtype.is_float():
             continue

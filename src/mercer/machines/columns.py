@@ -222,6 +222,7 @@ class LearntNeighbourhood(Machine):
         return self.finish(self._outputs_of(found.reshape(len(found), -1)))
 
     def _in_space(self, temperatures: list[float]) -> Kernel:
+        """The kernel of the distances in the spaces that the networks learnt."""
         codes = [i for i, f in enumerate(self.columns.features) if f.kind in CODES]
         found: list[Kernel] = [
             Mapped(Laplacian(tau, Minkowski(2)), Embedding(m, codes, self.columns))

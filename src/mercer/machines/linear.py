@@ -159,6 +159,7 @@ def fit_linear(
 
 
 def _constant(machine, task, kernel, X, y, w, rows) -> LinearMachine:
+    """A machine that gives every row the same prediction."""
     if task.classes is None:
         means = task.targets(np.average(y, axis=0, weights=w, keepdims=True))[0]
         words = "the mean of the target"
@@ -183,6 +184,7 @@ def of_all_classes(found: Fitted, task: Task, y: np.ndarray) -> tuple:
 
 
 def _ridge(F: np.ndarray, Y: np.ndarray, w: np.ndarray) -> Fitted:
+    """Ridge regression, with the penalty that left-out rows choose."""
     y = Y[:, 0] if Y.shape[1] == 1 else Y
     tried = np.multiply(ALPHAS, w.mean())  # a factor of all weights changes nothing
     if F.shape[1] < MANY_FEATURES:
@@ -218,6 +220,7 @@ def fit_logistic(F: np.ndarray, y: np.ndarray, w: np.ndarray, C: float = COST) -
 
 
 def _lasso(F: Any, Y: np.ndarray, w: np.ndarray) -> Fitted:
+    """The lasso, with the penalty that folds choose."""
     F, y = dense_rows(F), Y[:, 0]
     learner = LassoCV(cv=3, eps=0.01, max_iter=500, tol=1e-3).fit(F, y, w)
     coef = learner.coef_
@@ -230,6 +233,7 @@ def _lasso(F: Any, Y: np.ndarray, w: np.ndarray) -> Fitted:
 
 
 def _few(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
+    """Logistic regression on so many columns as folds choose."""
     F, w = dense_rows(F), w / w.mean()
     few = Pipeline([("few", SelectKBest(f_classif)), ("learner", LogisticRegression(max_iter=300))])
     counts = sorted({min(k, F.shape[1]) for k in KEPT_COLUMNS})

@@ -95,6 +95,7 @@ class Ridge(MachineKind):
         return KernelRidgeMachine(learner, finish, penalty / total, offset)
 
     def _fitted(self, recipe, task, kernel, X, y, weights, penalty, solver):
+        """A fitted learner, the offset of its targets, and the total of the weights."""
         Y = task.targets(y)
         offset = np.average(Y, axis=0, weights=weights)
         total = len(y) if weights is None else float(np.sum(weights))

@@ -171,6 +171,7 @@ class RecursiveElimination(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         self, K: FactorMatrices, other: FactorMatrices, targets: _Targets, judges: np.ndarray,
         scored: np.ndarray, count: int,
     ) -> None:  # fmt: skip
+        """Leave out one column after another, each time the one that is missed least."""
         left = list(range(count))
         order: list[int] = []
         sizes, inner, outer = [], [], []

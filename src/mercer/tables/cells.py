@@ -135,6 +135,7 @@ def _filled(values: np.ndarray) -> list:
 
 
 def _text(value: object, i: int, name: object) -> str:
+    """A cell as one text, of which a list of words is another form."""
     if value is None:
         return ""
     if isinstance(value, bytes):

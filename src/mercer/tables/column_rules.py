@@ -519,6 +519,7 @@ def _parts(dates: np.ndarray) -> str:
 def _number_kind(
     name: int | str, values: np.ndarray, present: np.ndarray, distinct: int
 ) -> tuple[str, str]:
+    """The kind of a column of numbers, and why."""
     n = len(values)
     whole = bool((present == np.round(present)).all())
     if distinct == 2:

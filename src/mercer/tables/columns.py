@@ -86,6 +86,7 @@ def index_names(names: Iterable, unnamed: Iterable = ()) -> set:
 
 
 def _indexes(names: Iterable, unnamed: set) -> Iterator[Any]:
+    """Names of columns that a tool has added to number the rows."""
     leading = True
     for name in names:
         nameless = name in unnamed or UNNAMED.fullmatch(str(name)) is not None

@@ -291,6 +291,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         ]
 
     def _fit_category(self, name: int | str, values: np.ndarray) -> None:
+        """Learn the levels of a category; rare ones are one."""
         counts = Counter(level_texts(values, MISSING))
         pool = len(counts) > MANY_LEVELS
         kept = [level for level, rows in counts.items() if not pool or rows >= self.rare]
@@ -329,6 +330,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         return EncodedTable(table, self._encode(table), self.features_)
 
     def _refuse_absent(self, table: dict[Any, np.ndarray]) -> None:
+        """Refuse a table that lacks columns of the training table."""
         absent = [c.name for c in used_columns(self.columns_) if c.name not in table]
         if absent:
             many = len(absent) > 1
@@ -339,6 +341,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
             )
 
     def _encode(self, table: dict[Any, np.ndarray]) -> EncodedColumns:
+        """The features of all rows, column by column."""
         matrix = np.zeros((len(next(iter(table.values()))), len(self.features_)), np.float32)
         objects: dict[int, Any] = {}
         first: dict[str, int] = {}  # the place of the ranks of each series of numbers

@@ -73,6 +73,7 @@ def _as_text(column: Column, values: np.ndarray, but: str) -> Column:
 
 
 def _judged(column: Column, values: np.ndarray, targets: np.ndarray, seed: int) -> Column:
+    """An identifier, or a text where its characters tell of the target."""
     known = np.flatnonzero(~missing_values(values))
     if values.dtype.kind != "O" or not all(isinstance(v, str) for v in values[known].tolist()):
         return column

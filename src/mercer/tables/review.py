@@ -233,6 +233,7 @@ def _shares_apart(numbers: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _levels_tell(values: np.ndarray, y: np.ndarray, classes: bool) -> str:
+    """How the levels of a column give the target away, or an empty text."""
     codes = _codes(values)
     levels = codes.max() + 1
     if levels < 2 or len(y) < LEVEL_ROWS * levels:
@@ -455,6 +456,7 @@ def find_strange_values(columns: list[Column], values: dict[Any, np.ndarray]) ->
 
 @_of_each_column("missing")
 def _find_marks(column: Column, cells: np.ndarray) -> Iterator[str]:
+    """Say which levels may mean a missing value."""
     if not column.of.levelled or cells.dtype != object:
         return
     levels = {v for v in set(cells.tolist()) if isinstance(v, str)}
@@ -470,6 +472,7 @@ def _find_marks(column: Column, cells: np.ndarray) -> Iterator[str]:
 
 @_of_each_column("range")
 def _find_far_numbers(column: Column, cells: np.ndarray) -> Iterator[str]:
+    """Say which numbers at the ends may be marks of missing values."""
     if not column.of.numeric:
         return
     numbers = column.of.read(cells, column)

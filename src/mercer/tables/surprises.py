@@ -69,6 +69,7 @@ class Surprises:
             self.levels.setdefault(name, set()).update(levels)
 
     def _see_numbers(self, column: Column, values: np.ndarray) -> None:
+        """Count what cannot be read in a column of numbers, and what is out of range."""
         name = column.name
         read = column.of.read(values, column)
         lost = missing_values(read)
@@ -130,6 +131,7 @@ class Surprises:
         return said
 
     def _numbers_said(self, column: Column) -> list[str]:
+        """What is said of a column of numbers."""
         name, said = column.name, []
         known, unread, far = self.known[name], self.unread[name], self.far[name]
         values = f"of {known} value{'s' * (known != 1)}"

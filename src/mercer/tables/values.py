@@ -165,6 +165,7 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
 
 
 def _series_values(series: Any, name: object) -> np.ndarray:
+    """The cells of a column of a data frame."""
     import narwhals as nw
 
     if not isinstance(series, nw.Series):  # of polars: of thousands, narwhals takes longer
@@ -220,6 +221,7 @@ def _texts(series: Any) -> np.ndarray:
 
 
 def _array_columns(X: Any) -> tuple[dict[Any, np.ndarray], int]:
+    """The columns of a matrix, and the number of rows."""
     import scipy.sparse as sp
 
     if sp.issparse((in_one_column(X) or [None])[0]):
@@ -437,6 +439,7 @@ def epoch_of(numbers: np.ndarray) -> str:
 
 
 def _counted_dates(numbers: np.ndarray, counted: str) -> np.ndarray:
+    """Dates of numbers that count years, days or seconds."""
     dates = np.full(len(numbers), np.datetime64("NaT"), dtype="datetime64[s]")
     known = ~np.isnan(numbers)
     unit = counted if counted in COUNTED else epoch_of(numbers)

@@ -446,6 +446,7 @@ class ReadColumns:
         return encoder.in_units(self.features[i], values)
 
     def _rows(self, numbers: np.ndarray, M: EncodedColumns) -> EncodedRows:
+        """Numbers, and the objects of the columns that are no numbers."""
         coded = [
             i for i, j in enumerate(self.columns)
             if j in M.objects and i not in (self.effects or {})

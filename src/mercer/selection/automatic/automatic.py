@@ -211,6 +211,7 @@ class AutomaticKernel(KeepsRecords, Explainable, BaseEstimator):
     def _search(
         self, clock: Clock, X, y, sample_weight, groups, times, known: EarlierTrials | None
     ) -> EncodedTable:
+        """Search, and fit what was found."""
         if self.metric is not None:
             metric_named(self.metric, self.task)  # a wrong name is refused before any work
         if self.only not in (None, "kernels"):
@@ -358,6 +359,7 @@ class AutomaticKernel(KeepsRecords, Explainable, BaseEstimator):
         return rows
 
     def _fit_again(self, X: ReadTable, y: Any, sample_weight: Any) -> EncodedTable:
+        """Fit the machines that were found to other rows."""
         table, task, y, weights, _ = self._read(X, y, sample_weight)
         features, planned = self.encoder_.features_, self._planned()
         kernels = [part.kernel if candidate.keeps_kernel else None

@@ -116,6 +116,7 @@ class KernelClassifier(Classifier, AutomaticKernel):
     order_: list | None = field(init=False)
 
     def _read_target(self, y, n, order=None):
+        """The task and the targets; classes keep what an earlier search gave them."""
         given = levels_in_order(y) if self.order is None else self.order
         task, y = Classification.read(y, n, type(self).__name__, given if order is None else order)
         fit: Any = self if self.__sklearn_is_fitted__() else None
@@ -211,6 +212,7 @@ class KernelRegressor(Regressor, AutomaticKernel):
         return RowHashes.of(rows, y) if y.ndim == 1 else [RowHashes.of(rows, v) for v in y.T]
 
     def _on_its_scale(self, settings: SearchSettings) -> Task:
+        """The task on the scale of the target that predicts left-out rows best."""
         y, scales = settings.y, []
         for place, (given, own) in enumerate(self._of_each(self.target_scale, y)):
             if given is not None:
@@ -243,6 +245,7 @@ class KernelRegressor(Regressor, AutomaticKernel):
         return Regression(self.target_scale_, corrected=self.metric_ != "mae")
 
     def _learn_from_left_out(self, search, last):
+        """Learn how wide intervals are from the errors of left-out rows."""
         left_out, self.spread_ = last.left_out(), None
         if left_out is None:
             return
@@ -255,6 +258,7 @@ class KernelRegressor(Regressor, AutomaticKernel):
         self.spread_ = found[0] if self.targets_ is None else found
 
     def _again(self, task: Task, y: np.ndarray, weights: np.ndarray) -> Task:
+        """The task on the scales that the search chose."""
         names = [scale.name for scale in self.target_scale_.each]
         if len(names) != len(_columns(y)):
             raise ValueError(
@@ -307,6 +311,7 @@ class KernelRegressor(Regressor, AutomaticKernel):
         super().report(path, X, y, **options)
 
     def _refuse_several(self, call: str) -> None:
+        """Refuse a call that is of one target where there are several."""
         check_is_fitted(self)
         if self.targets_ is not None:
             raise ValueError(

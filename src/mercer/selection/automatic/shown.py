@@ -100,6 +100,7 @@ def explained_as(model: Any, output: str | None) -> Explained:
 def _explained(
     model: Any, summands: list, function: Callable, names: list | None, link: Callable | None = None
 ) -> Explained:
+    """What explanations ask of a model."""
     columns = columns_of_sources(model.encoder_.features_)
     background = None
     if model.background_ is not None:
@@ -265,6 +266,7 @@ class Writer:
         return [json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)]
 
     def _imported(self, owner: type) -> str:
+        """The name of a class in the code that is shown, whose import is noted."""
         if getattr(mercer.distances, owner.__name__, None) is owner and hasattr(
             mercer.kernels, owner.__name__
         ):  # a kernel has the same name

@@ -169,6 +169,7 @@ class KernelSearchCV(GridSearchCV):
         return self._fit(X, y, params, execute)
 
     def _fit(self, X: Any, y: Any, params: dict, execute: Callable | None) -> KernelSearchCV:
+        """Fit all candidates to all folds, together where they can share a matrix."""
         check_format(X)
         candidates = list(ParameterGrid(self.param_grid))
         if not candidates:
@@ -234,6 +235,7 @@ class KernelSearchCV(GridSearchCV):
     def _runs(
         self, models: list, X: Any, y: Any, fit_params: dict, splits: list, budget: int
     ) -> Together | FoldByFold:
+        """How the candidates are fitted: with shared matrices, or one by one."""
         targets = None if y is None else np.asarray(y)
         settings = {
             "scoring": self.scoring,
@@ -253,6 +255,7 @@ class KernelSearchCV(GridSearchCV):
         return Together(plan(models, X, targets, fit_params, splits), y, fit_params, settings)
 
     def _check_early_stopping(self) -> None:
+        """Refuse to stop early where it is not known which metric decides."""
         several = isinstance(self.scoring, (list, tuple, set, dict))
         if self.early_stopping and several and not isinstance(self.refit, str):
             raise ValueError(
@@ -347,6 +350,7 @@ class KernelSearchCV(GridSearchCV):
             self.best_score_ = self.cv_results_[f"mean_test_{metric}"][self.best_index_]
 
     def _refit(self, X: Any, y: Any, fit_params: dict) -> None:
+        """Fit the best candidate to all rows."""
         start = time.time()
         best = self._within(self._candidate(self.best_params_), self.memory)
         self.best_estimator_ = best.fit(X, y, **fit_params)

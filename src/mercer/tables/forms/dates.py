@@ -168,6 +168,7 @@ def moment_in(text: str, asked: bool = False) -> Moment | None:
 
 
 def _moment(parts: dict[str, str | None]) -> Moment | None:
+    """The date and time in parts of a text, in each order of day and month that is possible."""
     seconds = seconds_of(parts)
     if seconds is None:
         return None

@@ -140,6 +140,7 @@ def misfits(values: dict[Any, Any]) -> list:
 
 
 def _fits(counts: Counter, values: dict[Any, Any], mostly: float) -> bool:
+    """Whether enough cells of a column can be read."""
     gone = [v for v, value in values.items() if value is None]
     others = [v for v in gone if not is_missing_mark(v)]
     known = counts.total()

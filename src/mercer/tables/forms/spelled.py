@@ -133,6 +133,7 @@ def simple_number(text: str, decimal: str) -> float | None:
 
 
 def _value(text: str, decimal: str) -> float | None:
+    """The number in a text, with signs of money and units around it."""
     digits = SIGNS.sub(" ", text)
     match = _BARE[decimal].search(digits)
     if match is None:
