@@ -125,6 +125,7 @@ class _Frequencies(Distance):
         return padded[X.codes[:, j]]
 
     def _counts(self, X: Categories) -> list[np.ndarray]:
+        """How often each level occurs, after a check that this is known."""
         if self.counts is None:
             raise ValueError(
                 f"{type(self).__name__} has no frequencies yet: bind it to the training sample."

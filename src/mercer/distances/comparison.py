@@ -409,6 +409,7 @@ def _comparison(item: object) -> Comparison | None:
 
 
 def _members(whole: Comparison) -> Iterator[Member]:
+    """The comparisons in the parameters of another one."""
     for name in _parameters(type(whole)):
         value = getattr(whole, name)
         if value is None or isinstance(value, (str, int, float)):

@@ -290,6 +290,7 @@ class PairFunction(Comparison):
         return out
 
     def _look_at_symmetry(self, X: Samples) -> None:
+        """Refuse a function that is seen to depend on the order of two samples."""
         places = np.unique(np.linspace(0, X.shape[0] - 1, TRIED + 1).astype(int))
         S = X[places]
         objects = listed(S)

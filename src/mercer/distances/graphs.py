@@ -191,6 +191,7 @@ class GraphEdit(Distance):
         return self._search(new, training, np.inf)
 
     def _search(self, X: Graphs, Z: Graphs, limit: float) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds of the distance of each pair, equal where the search came to an end."""
         same = X is Z
         marked = X.edge_labels is not None and Z.edge_labels is not None
         both = (*_lists(X, marked), *_lists(Z, marked))

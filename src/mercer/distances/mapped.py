@@ -225,6 +225,7 @@ class MappedMinkowski(MinkowskiOfMapped):
         return self._pulled_back(self._norm.gradients(A, B, weights, coef))
 
     def _map(self, columns: int) -> np.ndarray:
+        """The matrix of the map, after a check of its shape."""
         A = np.asarray(self.linear_map, np.float64)
         if A.shape[-1] != columns:
             raise ValueError(

@@ -257,6 +257,7 @@ def in_float64(X: Samples) -> Any:
 
 
 def _float32_serves(X: Samples) -> bool:
+    """Whether differences of the rows keep enough digits in float32."""
     if safe_unit(X, dtype=np.float32) != 1:
         return False
     if not X.shape[0]:

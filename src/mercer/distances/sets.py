@@ -198,6 +198,7 @@ class ReadsSets(SharesItems):
         return rows if all(isinstance(row, str) for row in rows) else None
 
     def _split(self, X: SamplesLike) -> Any:
+        """Samples whose texts are split into items, where there is a separator."""
         reader = type(self).__name__
         one = isinstance(X, (Sets, str, bytes, Mapping, Set))
         if self.separator is not None and not (is_matrix(X) or one):

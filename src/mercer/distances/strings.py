@@ -123,6 +123,7 @@ def compared_pairs(
 def _by_rapidfuzz(
     X: Prepared, Z: Prepared, variant: str, normalised: bool, limit: float
 ) -> np.ndarray:
+    """Distances of all pairs by RapidFuzz."""
     from rapidfuzz import distance
 
     metric = getattr(distance, VARIANTS[variant])

@@ -392,6 +392,7 @@ class Sinkhorn(Rooted):
         return f, g, gaps
 
     def _refuse(self, K: np.ndarray, pairs: np.ndarray) -> None:
+        """Refuse a regularisation at which sums would underflow."""
         steepest = -K.min(axis=(1, 2))
         wrong = ~(steepest <= STEEPEST)
         if wrong.any():
@@ -450,6 +451,7 @@ def _mean_above(logs: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _iterations() -> Callable[..., dict]:
+    """POT's iterations for many pairs at once."""
     try:
         from ot.batch import bregman_log_projection_batch
     except ModuleNotFoundError as error:

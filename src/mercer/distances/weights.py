@@ -224,6 +224,7 @@ def _columns_of_target(y: ArrayLike, classes: bool | None) -> np.ndarray:
 
 
 def _of_numbers(column: np.ndarray, Y: np.ndarray) -> float:
+    """The largest correlation of a column of numbers with a target."""
     (values,) = object_columns(column)
     known = ~is_missing(values)
     x, Y = float_array("X", values[known]), Y[known]
@@ -238,6 +239,7 @@ def _of_numbers(column: np.ndarray, Y: np.ndarray) -> float:
 
 
 def _of_categories(column: np.ndarray, Y: np.ndarray) -> float:
+    """The root of the largest share of the variance of a target between the levels."""
     (values,) = object_columns(column)
     texts = np.array(["" if m else f"={v}" for v, m in zip(values, is_missing(values))], object)
     codes = np.unique(texts, return_inverse=True)[1]

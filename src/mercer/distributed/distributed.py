@@ -154,6 +154,7 @@ class Distributed(MetaEstimatorMixin, BaseEstimator):
         return float(measure(np.asarray(y), np.asarray(found), sample_weight=w))
 
     def _answers(self, method: str, X: Any) -> Any:
+        """The answers of a method for all rows."""
         check_is_fitted(self)
         if on_dask.is_collection(X):
             example = self._example(method, X)

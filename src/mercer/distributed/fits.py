@@ -375,6 +375,7 @@ def named(part: Partition) -> AbstractContextManager[None]:
 
 
 def _surveyed(part: Partition, fit: PartFit) -> tuple[list, Any]:
+    """What a fit looks at first in a partition."""
     rows = kept(part)
     if rows is None:
         return [0], None
@@ -384,6 +385,7 @@ def _surveyed(part: Partition, fit: PartFit) -> tuple[list, Any]:
 
 
 def _taken(part: Partition, wanted: list[np.ndarray]) -> Partition | None:
+    """The rows of a partition that are wanted; None if there are none."""
     rows, numbers = kept(part), wanted[part.number]
     if rows is None or not len(numbers):
         return None

@@ -256,6 +256,7 @@ class DaskEngine(Engine):
         return level[0]
 
     def _future(self, sent: _Sent) -> Any:
+        """A value on the workers, sent when it is needed first."""
         if not sent.is_there:
             try:
                 # in a list, for scatter takes lists and tuples apart
@@ -318,6 +319,7 @@ def _is_array(X: np.ndarray) -> bool:
 
 
 def _row_blocks(name: str, X: Any) -> list[Any]:
+    """The blocks of rows of a collection."""
     if _is_array(X):
         if X.ndim > 2:
             raise ValueError(f"{name} has {X.ndim} axes: give rows of columns.")

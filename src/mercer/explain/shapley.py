@@ -307,6 +307,7 @@ class MixedRows:
         return made
 
     def _of_frames(self, x, b, chosen) -> Any:
+        """Mixed rows as a data frame."""
         import narwhals as nw
 
         both = nw.concat([frame_of(self.B), frame_of(self.X)], how="vertical")
@@ -404,6 +405,7 @@ def permuted(
 def _asked(
     function, mixed: MixedRows, x: np.ndarray, b: np.ndarray, chosen: np.ndarray
 ) -> np.ndarray:
+    """The answers of a function for mixed rows, some at a time."""
     parts = []
     for start in range(0, len(b), MADE):
         raise_if_stopped()

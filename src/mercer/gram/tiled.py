@@ -94,6 +94,7 @@ class TriangleGram(GramOperator):
         return out.reshape(V.shape)
 
     def _product(self, columns: np.ndarray) -> np.ndarray:
+        """K times some columns, by strips of the triangle."""
         n, count = columns.shape
         V = np.zeros((n, -(-count // LANES) * LANES), np.float32)
         V[:, :count] = columns

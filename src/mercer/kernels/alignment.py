@@ -158,6 +158,7 @@ class AlignmentSum(Kernel):
         return self.bind(training)._matrix(new, training)
 
     def _matrix(self, X: Series, Z: Series) -> np.ndarray:
+        """Logarithms of the kernel of all pairs."""
         n, m = len(X), len(Z)
         if Z is not X:
             return self._logs(X, Z, all_pairs(n, m)).reshape(n, m)

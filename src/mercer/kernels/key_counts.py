@@ -98,6 +98,7 @@ class KeyCounts(Kernel):
     def _columns(
         self, X: Any, known: np.ndarray | None, size: int, dtype: DTypeLike
     ) -> sp.csr_array:
+        """Counts as columns: of known keys, or of all keys in as many columns as are wanted."""
         found = self.counts(X)
         keys, counts = found.values[:, 0], self.amounts(found).astype(dtype)
         rows = np.repeat(np.arange(len(X), dtype=np.int32), found.lengths)

@@ -239,6 +239,7 @@ class Counting(Kernel):
         return sp.csr_array(sp.hstack(parts, format="csr"))
 
     def _known_features(self, X: Strings, weigh: Weighing, rarity: Rarity) -> sp.csr_array:
+        """The features of the substrings that were met in training."""
         windows, longest = self.windows(X), int(X.lengths.max(initial=1))
         shares = {len(p.positions): p for p in self.patterns(X)}
         parts = []

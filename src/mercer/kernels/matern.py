@@ -114,6 +114,7 @@ class Matern(OfMetric):
 
 
 def _matern_bessel(t: np.ndarray, nu: float) -> np.ndarray:
+    """The profile for any ν, by a Bessel function."""
     from scipy.special import gamma, kv
 
     # K_ν(0) is infinite, but the limit of the product is 1. If K_ν underflows to 0, it is 0

@@ -336,6 +336,7 @@ class PStepWalk(OnNodes):
         return PowerFunction(1 - own / a, shared * (1 / a), int(self.steps))
 
     def _shift(self, graph: NodeGraph) -> float:
+        """The number a of a - L, above the largest eigenvalue of L."""
         if not isinstance(self.shift, str):
             largest, a = self._largest(graph), float(self.shift)
             if a < largest * (1 - 1e-9):

@@ -405,6 +405,7 @@ def histogram_gamma(X: Samples, weights: np.ndarray | None = None) -> float:
 
 
 def _refuse_negative(X: Any, reader: str) -> None:
+    """Refuse vectors with negative numbers."""
     smallest = (X.data.min() if X.nnz else 0) if sp.issparse(X) else X.min()
     if smallest < 0:
         raise ValueError(

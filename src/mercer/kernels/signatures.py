@@ -193,6 +193,7 @@ class Signature(Kernel):
         return halvings.astype(np.int64)
 
     def _values(self, X: Prepared, Z: Prepared, pairs: np.ndarray) -> np.ndarray:
+        """The kernel of pairs of series."""
         (x, halved_x), (z, halved_z) = X.parts, Z.parts
         if self.levels is not None:
             return signature_sums(x, z, pairs, self._gamma, int(self.levels))

@@ -73,6 +73,7 @@ class Subsequences(Kernel):
         return self._evaluate(X, X, np.repeat(np.arange(len(X), dtype=np.int64), 2).reshape(-1, 2))
 
     def _refuse_endless(self, X: Strings, Z: Strings) -> None:
+        """Refuse strings so long that one value would take hours."""
         n, m = longest(X), longest(Z)
         operations = float(n) * m * self._layers(X if n < m else Z)
         if max(n, m) > LONGEST or operations > MOST_OPERATIONS:

@@ -333,6 +333,7 @@ class TableKernel(Composite, Kernel):
         return np.ones(len(self._parts())) if self.weights is None else np.asarray(self.weights)
 
     def _parts(self) -> list:
+        """The parts, after a check that they are known."""
         if self.parts is None:
             raise ValueError(
                 "TableKernel() finds its parts in the training table: call "
@@ -406,6 +407,7 @@ class TableKernel(Composite, Kernel):
         return reduce(feature_products, with_one)
 
     def _combined(self, values: Iterator[np.ndarray], dtype: np.dtype) -> np.ndarray:
+        """The values of all parts as one kernel, part by part."""
         if self.combine == "product":
             return reduce(lambda K, k: np.multiply(K, k, out=K), values)
         weights = self._weights().astype(dtype)

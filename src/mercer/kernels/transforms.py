@@ -304,6 +304,7 @@ class Modulated(Unary):
         return dense_rows(self.kernel.features(X)) * self._values(X)[:, None]
 
     def _values(self, X: Any) -> np.ndarray:
+        """f(x) of all samples, after a check of its shape."""
         f = np.asarray(self.function(X), dtype=X.dtype)
         if f.shape != (X.shape[0],):
             raise ValueError(

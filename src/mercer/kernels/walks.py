@@ -175,6 +175,7 @@ class RandomWalk(OnGraphs):
         return found
 
     def _decay(self) -> float:
+        """The decay, after a check that it is known."""
         if isinstance(self.decay, str):
             raise ValueError(
                 f"decay={self.decay!r} is learnt from the training sample: call "

@@ -166,6 +166,7 @@ def _rational(graph: Graph, t: str, numbers: Mapping[str, float]) -> str:
 
 
 def _matern(graph: Graph, t: str, numbers: Mapping[str, float]) -> str:
+    """Nodes for the Matérn profile."""
     u = graph.times(graph.power(t, numbers["power"]), numbers["rate"])
     falling = graph("Exp", graph.times(u, -1.0))
     if numbers["nu"] == 0.5:
@@ -210,6 +211,7 @@ def _by_products(graph: Graph, formula: Formula, x: str, Z: np.ndarray) -> str:
 
 
 def _coordinates(graph: Graph, formula: Formula, x: str, Z: np.ndarray) -> str:
+    """Nodes for distances or inner products with stored rows."""
     Z = Z.astype(np.float64)
     if formula.coordinates == "distance":
         return (_by_products if formula.p == 2 else _distances)(graph, formula, x, Z)
@@ -303,6 +305,7 @@ def _check_vectors(model: Any, reads: Any) -> None:
 @_answers.register(KernelRidgeClassifier)
 @_answers.register(GaussianProcessRegressor)
 def _machine(model: Any) -> Answers:
+    """Nodes for the answers of a kernel machine."""
     found = model.kernel_sum()
     _check_vectors(model, model.kernel_.reads)
 
@@ -317,6 +320,7 @@ def _machine(model: Any) -> Answers:
 
 @_answers.register
 def _support_vectors(model: ManyClasses) -> Answers:
+    """Nodes for the answers of a support vector machine, by votes of pairs."""
     if len(model.classes_) == 2 or model.multi_class != "ovo":
         return _machine(model)
     found, k = model.machine_sum(), len(model.classes_)
@@ -348,6 +352,7 @@ def _support_vectors(model: ManyClasses) -> Answers:
 
 @_answers.register
 def _logistic(model: KernelLogisticRegression) -> Answers:
+    """Nodes for classes and probabilities of logistic regression."""
     found = model.kernel_sum()
     _check_vectors(model, model.kernel_.reads)
 
@@ -365,6 +370,7 @@ def _logistic(model: KernelLogisticRegression) -> Answers:
 @_answers.register(KNeighborsClassifier)
 @_answers.register(KNeighborsRegressor)
 def _neighbours(model: Any) -> Answers:
+    """Nodes for the answers of the nearest neighbours."""
     metric = model.distance_
     _check_vectors(model, metric.reads)
     norm = metric.norm

@@ -163,6 +163,8 @@ class PotentialGrid:
         return Potential(origin, spacing, np.ascontiguousarray(found[:side, :side], np.float64))
 
     def _charges(self, Y: np.ndarray, origin: np.ndarray, spacing: float, side: int) -> np.ndarray:
+        """The charges of all points on a grid."""
+
         def part(start: int) -> np.ndarray:
             charges = np.zeros((side, side), np.int64)
             _native.embedding_spread(Y[start : start + step], *origin, spacing, charges)

@@ -248,6 +248,7 @@ class SpeechEnhancer(TransformerMixin, BaseEstimator):
         return self
 
     def _fit_band(self, F: np.ndarray, masks: np.ndarray, owners: np.ndarray, random: Any) -> Band:
+        """The ridge machine of one band."""
         # min Σ (m - mean - f(x))² + λ ‖f‖²  over f of the centres
         mean = masks.mean(axis=0)
         kernel = best_kernel(F, masks - mean, owners, self.power, self.scale, self.alpha, random)
@@ -323,6 +324,7 @@ class SpeechEnhancer(TransformerMixin, BaseEstimator):
         return np.hstack([gains, np.broadcast_to(above, (len(gains), bins - LEARNT))])
 
     def _check(self) -> None:
+        """Refuse parameters out of their ranges."""
         if not 0 <= self.floor < 1:
             raise ValueError(f"floor={self.floor}: give a gain of at least 0 and less than 1.")
         for name, least in (("rank", 1), ("bands", 1), ("max_frames", 10)):

@@ -112,6 +112,7 @@ def pesq(clean: Any, estimate: Any, sample_rate: int = 16_000) -> float:
 def _alike(
     clean: np.ndarray, estimate: np.ndarray, sample_rate: int = RATES[0]
 ) -> tuple[np.ndarray, np.ndarray]:
+    """Two recordings of as many samples, checked."""
     own_rate(sample_rate)  # refuses what is no rate
     s = check_samples(clean, "clean").astype(np.float64)
     x = check_samples(estimate, "estimate").astype(np.float64)

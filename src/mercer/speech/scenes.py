@@ -135,6 +135,7 @@ def coloured_by(x: np.ndarray, rate: int, decibels: np.ndarray, tilt: float = 0.
 def _shaped(
     n: int, rate: int, random: np.random.Generator, slope: float, spread: float = 0.0
 ) -> np.ndarray:
+    """Noise whose spectrum falls with a slope, of unit power."""
     hertz = np.maximum(np.fft.rfftfreq(n, 1 / rate), 50)
     spectrum = np.fft.rfft(random.standard_normal(n)) * hertz ** (-slope / 2)
     x = np.fft.irfft(spectrum, n)

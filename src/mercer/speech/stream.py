@@ -82,6 +82,7 @@ class EnhancerStream:
         return self.frames.of_padded(padded[: (whole - 1) * self.frames.hop + self.frames.width])
 
     def _ready(self, S: np.ndarray) -> np.ndarray:
+        """The samples that are known after some more spectra."""
         parts = [np.zeros(0)]
         for s in range(0, len(S), FRAMES_AT_ONCE):
             now = S[s : s + FRAMES_AT_ONCE]

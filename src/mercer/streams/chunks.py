@@ -273,6 +273,7 @@ class Chunks:
         return self._source.stamp()
 
     def _refuse_changes(self) -> None:
+        """Refuse files that have changed since the stream was made."""
         for before, now in zip(self._stamp, self.stamp(), strict=True):
             if before != now:
                 raise ValueError(
@@ -308,6 +309,7 @@ def _with_end(chunks: Iterator[Chunk]) -> Iterator[Chunk | None]:
 
 
 def _joined(chunks: list[Chunk]) -> Chunk:
+    """Several chunks as one."""
     X, y, w = (
         None if part[0] is None else join(part)
         for part, join in zip(

@@ -236,6 +236,7 @@ def same_value(first: object, second: object) -> bool:
 
 
 def _parts(X: SamplesLike) -> dict[str, Any]:
+    """The arrays in samples, with names for messages."""
     if is_frame(X):
         table = frame_of(X)
         return {f"values in column {name!r}": table.get_column(name) for name in table.columns}

@@ -155,6 +155,7 @@ class FileSource(ColumnSource):
                 ) from error
 
     def _batches(self, path: Path) -> Iterator[Any]:
+        """Some rows of a file of Arrow or Parquet at a time."""
         if path.suffix.lower() in PARQUET:
             from pyarrow.parquet import ParquetFile
 
@@ -353,6 +354,7 @@ class Common:
 
 
 def _traits(piece: Piece) -> dict[str, Any]:
+    """What all pieces of a source must have in common."""
     X, y, w, _ = piece
     return {
         "the kind of X is": _form(X),
@@ -417,6 +419,7 @@ def _refuse(values: Any, name: str, first: int, missing: bool) -> None:
 
 
 def _number_arrays(values: object) -> Iterator[tuple[Any, np.ndarray]]:
+    """The arrays of numbers in values, with the names of their columns."""
     if sp.issparse(values):
         yield None, sp.csr_array(values).data
     elif isinstance(values, np.ndarray):

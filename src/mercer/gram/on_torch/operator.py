@@ -335,6 +335,7 @@ class TorchGram(GramOperator):
         return values.cpu().numpy(), vectors.cpu().numpy()
 
     def _values(self, i: Rows, j: Rows) -> Tensor:
+        """A block of K on the device."""
         i, j = _index(i), _index(j)
         x, z = self.x[i], self.z[j]
         same = self.symmetric and isinstance(i, slice) and isinstance(j, slice) and i == j

@@ -95,6 +95,7 @@ def _many_codes(x: np.ndarray, column: ColumnBins) -> np.ndarray:
 
 
 def _column_bins(x: np.ndarray, weights: np.ndarray | None, most: int, levels: bool) -> ColumnBins:
+    """The bins of a column: its levels, or intervals with about equal shares of the weights."""
     known = ~np.isnan(x)
     x = x[known].astype(np.float64)
     w = np.ones(len(x)) if weights is None else weights[known]

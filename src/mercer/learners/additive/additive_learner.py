@@ -170,6 +170,7 @@ class AdditiveLearner(BaseEstimator):
     # --- training ------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         if not is_auto(self.alpha):
             check_not_negative("alpha", self.alpha, ', or "auto"')
         if not is_auto(self.gamma):
@@ -181,6 +182,7 @@ class AdditiveLearner(BaseEstimator):
     def _training(
         self, table: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None
     ) -> WeightedTraining:
+        """The rows of a positive weight."""
         w = check_weights(table, sample_weight)
         if w is not None and not w.all():  # a row of weight 0 counts as absent
             kept = np.flatnonzero(w)
@@ -280,12 +282,14 @@ class AdditiveLearner(BaseEstimator):
     def _pair_functions(
         self, pairs: Sequence[tuple[int, int]], counts: Sequence[np.ndarray]
     ) -> list[PairFunctions]:
+        """The functions of pairs, on a coarse grid of each column."""
         places = [column.positions for column in self._bins.columns]
         used = {j for pair in pairs for j in pair}
         grid = {j: coarse_column(places[j], counts[j], FITTED) for j in used}
         return [pair_functions((j, k), grid[j], grid[k]) for j, k in pairs]
 
     def _given_pairs(self) -> list[tuple[int, int]]:
+        """The pairs of columns that a user names, as numbers."""
         names = self._columns.names
         found = []
         for pair in self.pairs:

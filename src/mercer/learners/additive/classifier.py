@@ -218,6 +218,7 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
     def _solve_columns(
         self, codes: np.ndarray, counts: list[np.ndarray], Y: np.ndarray, w: np.ndarray
     ) -> tuple[list[np.ndarray], PartResult]:
+        """The functions of all columns, with the width that has the most evidence."""
         gammas = GAMMAS if is_auto(self.gamma) else (float(self.gamma),)
         tried: dict[float, PartResult | None] = dict.fromkeys(gammas)
         if len(gammas) > 1:
@@ -245,6 +246,7 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
         return np.hstack([1 - p, p]) if p.shape[1] == 1 else p
 
     def _towards_answer(self, X: Any, parts: np.ndarray) -> np.ndarray:
+        """What parts add towards the class that is predicted."""
         f = self._outputs(X)
         if parts.ndim == 2:
             return np.where(f > 0, parts, -parts)

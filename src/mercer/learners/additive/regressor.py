@@ -174,6 +174,7 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
     def _read_training(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, *, reset: bool
     ) -> WeightedTraining:
+        """The rows of a fit, after all checks."""
         table = checked_table(self, X, reset=reset)
         y = check_targets(table, y, type(self).__name__)
         check_squares(y)
@@ -234,6 +235,7 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
         worst(results).conclude()
 
     def _solve_columns(self, tables: CountTables) -> tuple[list[np.ndarray], list[PartResult]]:
+        """The functions of all columns, with the width that has the most evidence."""
         n = tables.rows
         squares = tables.squares.sum(axis=1) - tables.sums[0].sum(axis=1) ** 2 / n
         solver = EvidenceRidge(None if is_auto(self.alpha) else float(self.alpha))

@@ -227,6 +227,7 @@ def _levels(counts: Counter) -> list:
 
 
 def _codes(cells: np.ndarray, levels: list) -> np.ndarray:
+    """Codes of levels, NaN for those that are missing or new."""
     number = {level: float(code) for code, level in enumerate(levels)}
     missing = is_missing(cells)
     codes = np.full(len(cells), np.nan)

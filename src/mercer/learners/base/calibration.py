@@ -226,6 +226,7 @@ def fit_softmax(
 def _fit_sides(
     scores: np.ndarray, codes: np.ndarray, w: np.ndarray, common: float
 ) -> SidedCalibration:
+    """A slope for each side of the boundary, near the common one where rows are few."""
     d, own = _difference(scores), np.eye(2)[codes]
     prior = SidedCalibration(np.full(2, common))(scores)
     slopes = np.full(2, common)
@@ -266,6 +267,7 @@ def _most_likely(
 
 
 def _fit_isotonic(scores: np.ndarray, codes: np.ndarray, w: np.ndarray) -> IsotonicCalibration:
+    """Increasing curves by isotonic regression."""
     k = scores.shape[1]
     if k > 2:
         T = _targets(codes, w, k, k)

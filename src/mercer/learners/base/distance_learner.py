@@ -164,6 +164,7 @@ def as_distance(
 
 
 def _named(name: str, p: float, given: dict, X: Any) -> Distance:
+    """The distance of a name with its parameters."""
     if name not in NAMED:
         raise ValueError(
             f"metric={name!r} is not known.{meant(name, NAMED)} Give one of {sorted(NAMED)}, a "

@@ -174,6 +174,7 @@ class HDBSCAN(ClusterMixin, NeighboursLearner):
         return self
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         for name in ("min_cluster_size", "max_cluster_size", "min_samples"):
             check_count(name, getattr(self, name), optional=name != "min_cluster_size")
         if self.min_cluster_size < 2:
@@ -188,6 +189,7 @@ class HDBSCAN(ClusterMixin, NeighboursLearner):
     # --- the tree of clusters -------------------------------------------------------------------
 
     def _condense(self, a: np.ndarray, b: np.ndarray, lengths: np.ndarray) -> None:
+        """Keep the condensed tree: the cluster that each row falls out of, and where."""
         n = len(lengths) + 1
         self._home, self._fell = np.empty(n, np.int64), np.empty(n)
         above, birth, sizes = np.empty(n, np.int64), np.empty(n), np.empty(n, np.int64)

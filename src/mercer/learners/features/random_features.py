@@ -86,6 +86,7 @@ def frequencies(
 
 
 def _formula(kernel: Kernel, name: str) -> Formula:
+    """The formula of a radial kernel without anything left to learn."""
     gamma = kernel.get_params(deep=False).get("gamma")
     if isinstance(gamma, str):
         raise ValueError(
@@ -211,6 +212,7 @@ class TensorSketch:
         return scipy.fft.irfft(product, self.count, axis=1) * dtype.type(self.amplitude)
 
     def _sketch(self, X: Any, places: np.ndarray, signs: np.ndarray, dtype: Any) -> np.ndarray:
+        """A count sketch of the rows and the constant."""
         d = X.shape[1]
         S = sp.csr_array((signs[:d] * dtype.type(self.root), (places[:d], np.arange(d))),
                          shape=(self.count, d), dtype=dtype)  # fmt: skip
@@ -241,6 +243,7 @@ def random_map(
 
 @random_map.register
 def _arc_cosine(kernel: ArcCosine, columns, count, dtype, random) -> RandomMap:
+    """The features of an arc-cosine kernel of one layer."""
     if kernel.layers != 1:
         raise ValueError(
             f"kernel={kernel!r}: only one layer has random features: give layers=1, or Nystroem."

@@ -239,6 +239,7 @@ class SignatureFeatures(SeriesFeatures):
     n_components: int = 1000
 
     def _learn(self, X: Series, random: np.random.RandomState) -> FeatureMap:
+        """The map of a method, learnt from training series."""
         check_count("n_components", self.n_components, optional=False)
         if self.levels is None:
             raise ValueError("levels=None: features have a last level: give an integer.")
@@ -338,6 +339,7 @@ class WarpingFeatures(SeriesFeatures):
     n_components: int = 500
 
     def _learn(self, X: Series, random: np.random.RandomState) -> FeatureMap:
+        """The map of a method, learnt from training series."""
         for name in ("n_components", "max_length"):
             check_count(name, getattr(self, name), optional=False)
         gamma = self.gamma
@@ -437,6 +439,7 @@ class ConvolutionFeatures(SeriesFeatures):
     _: KW_ONLY
 
     def _learn(self, X: Series, random: np.random.RandomState) -> FeatureMap:
+        """The map of a method, learnt from training series."""
         if self.method not in SIZES:
             raise ValueError(f"method={self.method!r}: give one of {list(SIZES)}.")
         check_count("size", self.size)

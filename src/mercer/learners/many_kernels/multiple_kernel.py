@@ -127,6 +127,7 @@ class MultipleKernelClassifier(Classifier, MultipleKernelLearner):
         return self._given_or(SVC(C=self.C))
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         super()._check_parameters()
         if not (is_number(self.C) and self.C > 0):
             raise ValueError(f"C={self.C!r}: give a number > 0.")
@@ -145,6 +146,7 @@ class MultipleKernelClassifier(Classifier, MultipleKernelLearner):
         return np.eye(len(classes))[codes]
 
     def _supervised(self, method: str, grams: list[GramOperator], training: Training) -> Result:
+        """The weights of the kernels by a method that reads the targets."""
         codes = encode_classes(np.ravel(training.y))[1]
         machines = _machines(codes)
         if method == "easy":
@@ -236,6 +238,7 @@ class MultipleKernelRegressor(MultiOutputMixin, Regressor, MultipleKernelLearner
         return (training.y / unit_of(training.y)).astype(np.float64).reshape(len(training.y), -1)
 
     def _supervised(self, method: str, grams: list[GramOperator], training: Training) -> Result:
+        """The weights of the kernels by a method that reads the targets."""
         needed = 4 * 8 * training.X.shape[0] ** 2
         if not self.place.holds(needed):
             what = f"method={method!r} and {training.X.shape[0]:,} rows"

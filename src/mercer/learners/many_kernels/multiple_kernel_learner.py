@@ -171,6 +171,7 @@ class MultipleKernelLearner(BaseEstimator):
         return result
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         if self.method not in self.methods:
             raise ValueError(f"method={self.method!r}: give one of {list(self.methods)}.")
         if self.normalise not in NORMALISE:
@@ -245,6 +246,7 @@ class MultipleKernelLearner(BaseEstimator):
         return gram(kernel, training.X, place=replace(self.place, memory=memory))
 
     def _weigh(self, kernels: list[Kernel], items: list[Item], training: Training) -> Result:
+        """The weights of the kernels."""
         T, n = len(kernels), training.X.shape[0]
         if self.method == "average":
             return Result(np.full(T, 1 / T))
@@ -282,6 +284,7 @@ class MultipleKernelLearner(BaseEstimator):
     # --- predictions ------------------------------------------------------------------------------
 
     def _encode_new(self, X: SamplesLike) -> Any:
+        """New samples as the kernels read them."""
         check_is_fitted(self)
         if not isinstance(self.kernels, str):
             return encode_like_fitted(self, self.kernel_, X)

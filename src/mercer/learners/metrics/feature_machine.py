@@ -176,6 +176,7 @@ class FeatureMachine(KernelLearner):
         self._describe(found)
 
     def _describe(self, found: FeatureMetric) -> None:
+        """Keep what was learnt in the attributes."""
         G = found.outer_product
         self.metric_ = G
         self.relevance_ = G if G.ndim == 1 else G.diagonal().copy()
@@ -265,6 +266,7 @@ class FeatureMachine(KernelLearner):
     # --- parameters -------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         if self.norm != "auto" and self.norm not in (1, 2):
             raise ValueError(f'norm={self.norm!r}: give 1, 2 or "auto".')
         if self.metric not in METRICS:

@@ -180,6 +180,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self.components_.shape[0]
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         check_count("n_components", self.n_components)
         check_count("max_iter", self.max_iter, optional=False)
         check_positive("tol", self.tol)
@@ -307,6 +308,7 @@ class LargeMarginNeighbours(LinearMetric):
         self._targets = targets
 
     def _loss(self, D: np.ndarray, rows: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
+        """The loss of some rows, and its slopes by their squared distances."""
         n, here = len(y), np.arange(len(rows))
         D[here, rows] = 0
         other = y[rows, None] != y
@@ -366,6 +368,7 @@ class NeighbourhoodComponents(LinearMetric):
     n_jobs: int | None = None
 
     def _loss(self, D: np.ndarray, rows: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
+        """The loss of some rows, and its slopes by their squared distances."""
         own = np.arange(len(rows)), rows
         D[own] = np.inf
         P = np.exp(D.min(axis=1, keepdims=True) - D)

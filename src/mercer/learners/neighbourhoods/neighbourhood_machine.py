@@ -388,6 +388,7 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
         return np.delete(order, held), order[held]
 
     def _solver(self, n: int) -> NeighbourhoodSolver:
+        """How networks are trained on n rows."""
         steps = self.steps
         if isinstance(steps, str):
             least = min(max(n, FEWEST_OF_ALL), FEWEST_STEPS)

@@ -23,6 +23,7 @@ USUAL = -1.5  # the offset of contamination="auto", where rows inside a cluster 
 
 
 def _for_new(model: LocalOutlierFactor) -> bool:
+    """Whether new rows are judged; an error if they are not."""
     if not model.novelty:
         raise AttributeError(
             "it is not available with novelty=False: fit_predict and negative_outlier_factor_ "
@@ -32,6 +33,7 @@ def _for_new(model: LocalOutlierFactor) -> bool:
 
 
 def _for_training(model: LocalOutlierFactor) -> bool:
+    """Whether training rows are judged; an error if they are not."""
     if model.novelty:
         raise AttributeError(
             "fit_predict is not available when novelty=True: give novelty=False to judge the "
@@ -158,6 +160,7 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
     def _all_found(
         self, distances: np.ndarray, indices: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
+        """The neighbours, after a check that none is lacking."""
         if (indices < 0).any():
             raise ValueError(
                 f"algorithm={self.algorithm!r} found fewer than n_neighbors={self.n_neighbors_} "

@@ -269,6 +269,7 @@ class NeighbourGaussianProcess(Regressor, NeighboursLearner):
         self._rows_fit = self._coordinates(X)
 
     def _coordinates(self, X: Any, dtype: DTypeLike = np.float32) -> np.ndarray:
+        """Rows whose Euclidean distance is that of the fit, centred and scaled."""
         rows = np.asarray(dense_rows(X), np.float64) - self._centre
         norm = self.distance_.norm
         linear = None if norm is None else norm.linear_map

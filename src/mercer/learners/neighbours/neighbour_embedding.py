@@ -177,6 +177,7 @@ class NeighbourEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Coun
         return self
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         check_count("n_neighbors", self.n_neighbors, optional=False)
         check_positive("exaggeration", self.exaggeration)
         check_count("steps", self.steps, optional=False, least=FEWEST_STEPS)

@@ -102,6 +102,7 @@ class NeighboursLearner(DistanceLearner):
         return distances, indices
 
     def _refuse_infinite(self, X: Samples, Z: Any) -> NoReturn:
+        """Say why a distance is not finite."""
         message = "a distance is not finite"
         if self.distance_.reads_missing:
             raise ValueError(
@@ -320,6 +321,7 @@ class RadiusSearch(NeighboursLearner):
     def _within(
         self, X: Any, radius: Any, by_distance: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The rows within a radius of each query."""
         check_is_fitted(self)
         radius = self.radius if radius is None else radius
         check_radius(radius)

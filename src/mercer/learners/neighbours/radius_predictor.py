@@ -83,6 +83,7 @@ class RadiusPredictor(RadiusSearch):
         return self.distance_.reads.pairwise
 
     def _sums(self, Z: Any) -> np.ndarray:
+        """Weighted sums of the targets within the radius of each row."""
         index = self.index_ if Z is None else self._index_of_groups
         distances, indices, starts = index.query_radius(Z, self.radius)
         W = self._weigh(distances.astype(np.float64), starts)

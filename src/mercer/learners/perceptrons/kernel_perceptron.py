@@ -189,6 +189,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
     # --- a fit ----------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         self._check_steps()
         check_count("budget", self.budget)
         if self.budget is not None and self.combine != "last":
@@ -198,6 +199,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
             )
 
     def _solver(self, K: GramOperator) -> PerceptronSolver:
+        """How the machines are trained with the rows of K."""
         rows = 4 * K.shape[0] * K.shape[1] * np.dtype(K.dtype).itemsize
         tol = self._tolerance(self.budget is None)
         return PerceptronSolver(
@@ -296,6 +298,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
 
     @finite_values
     def _outputs(self, X: SamplesLike) -> np.ndarray:
+        """The outputs of the machines, or their votes."""
         K = self.cross_gram(X)
         if self.combine != "vote":
             return np.asarray(K @ self.dual_coef_.T.astype(K.dtype) + self.intercept_)

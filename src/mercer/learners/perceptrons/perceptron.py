@@ -177,6 +177,7 @@ class Perceptron(PerceptronClassifier, LinearLearner):
     # --- a fit ----------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         self._check_steps()
         check_flag("warm_start", self.warm_start)
         if self.penalty not in PENALTIES:
@@ -257,6 +258,7 @@ class Perceptron(PerceptronClassifier, LinearLearner):
         self._voters = [join_rows(kept, X[used]), votes]
 
     def _store(self, machines: list[LinearPerceptron], X: Any, reason: str) -> None:
+        """Keep what was learnt in the attributes."""
         found = [m.average if self.combine == "average" else m.weights for m in machines]
         W = np.stack(found)
         self.intercept_ = W[:, -1].astype(X.dtype)
@@ -283,6 +285,7 @@ class Perceptron(PerceptronClassifier, LinearLearner):
 
     @finite_values
     def _outputs(self, X: Any) -> np.ndarray:
+        """The outputs of the machines, or their votes."""
         X = self.new_rows(X)
         if self.combine != "vote":
             return self.values_of(X)

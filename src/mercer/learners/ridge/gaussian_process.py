@@ -285,6 +285,7 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelLearner):
     # --- fitting ----------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         check_flag("normalize_y", self.normalize_y)
         check_flag("copy_X_train", self.copy_X_train)
         check_count("n_restarts_optimizer", self.n_restarts_optimizer, 0, optional=False)
@@ -331,6 +332,7 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelLearner):
         return np.float64(self.y_std_[0]) if axes == 1 else self.y_std_.astype(np.float64)
 
     def _given_noise(self, X: Any, n: int) -> Any:
+        """The variance of the noise, one number or one for each row."""
         if is_auto(self.alpha):
             return NOISE * float(np.mean(self.kernel_.diag(X)))
         alpha = np.asarray(self.alpha)
@@ -393,6 +395,7 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelLearner):
         return gram(self._bound(kernel), self.X_fit_, place=self.place).fresh(np.dtype(np.float64))
 
     def _likelihood(self, theta: np.ndarray, eval_gradient: bool) -> Any:
+        """The log marginal likelihood, and its gradient if it is asked for."""
         raise_if_stopped()
         kernel, noise = self._at(theta)
         K = gram(kernel, self.X_fit_, place=self.place)
@@ -443,6 +446,7 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelLearner):
 
     @finite_values
     def _covariances(self, X: SamplesLike) -> np.ndarray:
+        """The covariance matrix of f at new samples, for each target."""
         squares = np.square(self.y_std_)
         if not (np.isfinite(squares) & (squares >= np.finfo(squares.dtype).tiny)).all():
             raise ValueError(
@@ -458,6 +462,7 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelLearner):
         return self._of_targets(C, squares)
 
     def _process_root(self) -> np.ndarray:
+        """The Cholesky factor of K + σ² I."""
         if self.kernel_.reads.pairwise:
             raise ValueError(
                 'kernel="precomputed" does not say k(x, x) of a new sample, which its variance '

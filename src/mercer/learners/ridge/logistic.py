@@ -205,6 +205,7 @@ class KernelLogisticRegression(OutputClassifier, KernelLearner):
         return None
 
     def _solve_exactly(self, K, solver, training, Y, fit_path) -> tuple[Result, np.ndarray]:
+        """The solution with all of K, and its dual coefficients."""
         self.keep_support(training.X)
         w = training.weights
 
@@ -220,6 +221,7 @@ class KernelLogisticRegression(OutputClassifier, KernelLearner):
         return result, (residual if w is None else w[:, None] * residual) / solver.penalty
 
     def _solve_low_rank(self, solver, training, Y, fit_path) -> tuple[Result, np.ndarray]:
+        """The solution with K of low rank, and its dual coefficients."""
         rank = LIMITS["logistic"].rank
         K = self.make_low_rank_gram(training.X, rank, held=1, fit_path=fit_path)
         self.keep_support(training.X[K.centres])
@@ -238,6 +240,7 @@ class KernelLogisticRegression(OutputClassifier, KernelLearner):
         return np.asarray(self.cross_gram(X) @ self.dual_coef_ + self.intercept_)
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         check_solver(self.solver, SOLVERS, ["penalty", "fit_intercept"])
         check_positive("C", self.C)
         check_positive("tol", self.tol)

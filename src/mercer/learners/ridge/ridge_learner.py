@@ -452,6 +452,7 @@ class RidgeLearner(KernelLearner):
         self._refuse_indefinite("low_rank")
 
     def _check_solver(self) -> None:
+        """Refuse parameters of the solver out of their ranges."""
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
         check_count("rank", self.rank)
@@ -470,6 +471,7 @@ class RidgeLearner(KernelLearner):
         return self.kernel_.positive_definite is False
 
     def _refuse_indefinite(self, name: str) -> None:
+        """Refuse a kernel that is not positive semidefinite."""
         if self._indefinite():
             given = 'alpha="auto"' if name == "alpha" else f"solver={name!r}"
             raise ValueError(

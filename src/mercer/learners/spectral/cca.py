@@ -285,6 +285,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     # --- the views ----------------------------------------------------------------------------
 
     def _view(self, kernel: Kernel | str) -> View:
+        """A learner for one view."""
         named = not isinstance(kernel, Kernel)
         half = Place(self.memory).budget() // 2
         return View(
@@ -309,6 +310,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return np.reshape(cells, (-1, 1)) if column else y
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         check_count("n_components", self.n_components, optional=False)
         check_count("rank", self.rank)
         check_seed(self.random_state)

@@ -177,6 +177,7 @@ def low_rank_scores(K: LowRankGram, components: Components) -> np.ndarray:
 
 
 def _of_all_rows(centred: CentredGram, found: Eigenpairs) -> Components:
+    """Components of eigenpairs of the centred K."""
     n = centred.shape[0]
     means = centred.means
     largest = n * float(np.abs(means.columns).max(initial=0))

@@ -221,6 +221,7 @@ class KernelDiscriminant(
         check_count("rank", self.rank)
 
     def _checked_priors(self, shares: np.ndarray) -> np.ndarray:
+        """The priors, which are the shares of the classes where none are given."""
         if self.priors is None:
             return shares
         priors = float_array("priors", self.priors)

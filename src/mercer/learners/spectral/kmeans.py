@@ -201,6 +201,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
     # --- a fit ----------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         if (
             not (is_whole(self.n_clusters) and self.n_clusters >= 1)
             and self.n_clusters not in NUMBERS
@@ -265,6 +266,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
         return [max(self.scores_, key=lambda k: self.scores_[k])]
 
     def _store(self, result: KMeansResult, K: Any, training: Training, factored: bool) -> None:
+        """Keep what was found in the attributes."""
         n, k = len(training.rows), len(result.sizes)
         self.labels_ = result.labels.astype(np.int32)
         self.n_clusters_ = int((result.sizes > 0).sum())

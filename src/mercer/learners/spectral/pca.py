@@ -354,6 +354,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
             self.gamma_ = 1 / X.shape[1] if gamma is None else gamma
 
     def _learn_inverse(self, X: Samples) -> None:
+        """Fit the ridge regression that leads from components back to samples."""
         named = not isinstance(self.kernel, Kernel)
         self._inverse = KernelRidge(
             self.alpha,
@@ -389,6 +390,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
     # --- parameters ---------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         check_solver(self.eigen_solver, SOLVERS, ["count"], argument="eigen_solver")
         for name in ("n_components", "max_iter", "rank"):
             check_count(name, getattr(self, name))

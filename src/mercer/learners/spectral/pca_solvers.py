@@ -181,6 +181,7 @@ class ComponentLearner(KernelLearner):
         return "dense" if many and K.fits(LIMITS["components"].matrices) else "krylov"
 
     def _by_products(self, X: Samples, K: GramOperator, count: int) -> Components:
+        """Components by products with K alone."""
         n, single = X.shape[0], None
         if self.solver_ == "krylov" and n > SMALL:  # most products in float32, where that will do
             rounded = in_single_precision(self.kernel_, X, ROUGH)

@@ -168,6 +168,7 @@ class SpectralClustering(
         return self
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         if not (is_whole(self.n_clusters) and self.n_clusters >= 1) and not (
             isinstance(self.n_clusters, str) and self.n_clusters == "eigengap"
         ):
@@ -196,6 +197,7 @@ class SpectralClustering(
 
     @finite_values
     def _embed(self, X: SamplesLike) -> np.ndarray:
+        """The coordinates of new samples: means of those of similar training samples."""
         K = self.cross_gram(X)
         E = self.embedding_ / np.maximum(self.eigenvalues_, np.finfo(np.float64).tiny)
         found = np.asarray(K @ np.column_stack([E, np.ones(len(E))]).astype(K.dtype), np.float64)

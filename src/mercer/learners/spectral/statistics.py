@@ -92,6 +92,7 @@ def alignment(
 
 
 def _target_gram(y: np.ndarray, n: int) -> GramOperator:
+    """The Gram matrix of targets: their products, or whether classes are equal."""
     if y.shape != (n,):
         raise ValueError(
             f"other has shape {y.shape}: give a kernel, or one target for each sample."

@@ -142,6 +142,7 @@ class KernelDensity(DistanceLearner):
         return self
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         h = self.bandwidth
         if not (h in RULES if isinstance(h, str) else is_number(h) and 0 < h < np.inf):
             raise ValueError(f"bandwidth={h!r}: give a finite number > 0, or one of {list(RULES)}.")

@@ -302,6 +302,7 @@ class _State:
             self._collect(g, K, V, Q)
 
     def _add_endless(self, D, exponent, V, Q, own):
+        """Add a tile of windows without an end, as multiples of the nearest row's weight."""
         P = _power(D, self.shape.power / exponent)
         if own is not None:
             P[own] = np.inf

@@ -248,6 +248,7 @@ class WindowLearner(DistanceLearner):
         return found
 
     def _fitted_index(self, X: Samples) -> tuple[Index, str]:
+        """An index of the rows, after a check that there are enough of them."""
         n, wanted = X.shape[0], self.n_neighbors + (self.width is None)
         if wanted >= n:
             raise ValueError(

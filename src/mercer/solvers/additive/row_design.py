@@ -95,6 +95,7 @@ class CountTables:
             )
 
     def _add_block(self, codes, targets, weights, n_jobs) -> None:
+        """Add the sums of some rows to the tables."""
         w = np.ones(codes.shape[1]) if weights is None else weights
         weighted = targets if weights is None else targets * w
 
@@ -277,6 +278,7 @@ class RowDesign:
         return G, np.concatenate(means)
 
     def _dense_gram(self, weights: np.ndarray) -> np.ndarray:
+        """Φᵀ W Φ of all functions, by strips of rows."""
         # of few rows in double precision, so that a weight is a repetition to the last digits
         kind = np.float32 if self.rows > STRIP else np.float64
         roots = np.sqrt(weights).astype(kind)
@@ -353,6 +355,7 @@ def score_pairs(
 
 
 def _score(Phi: np.ndarray, sums: np.ndarray, counts: np.ndarray, noise: np.ndarray) -> float:
+    """How far the gain of a function of a pair is beyond what noise gives."""
     G = Phi.T @ (counts[:, None] * Phi)
     if not G.size:
         return 0.0

@@ -120,6 +120,7 @@ class KMeansSolver:
         return self._best(Centres(K, self.clusters, self.n_jobs), weights)
 
     def _best(self, space: ClusterSpace, weights: np.ndarray) -> KMeansResult:
+        """The best of several runs from different first centres."""
         random = np.random.RandomState(self.seed) if isinstance(self.seed, int) else self.seed
         best = None
         for _ in range(self.restarts):
@@ -133,6 +134,7 @@ class KMeansSolver:
         return best.ordered()
 
     def _lloyd(self, space: ClusterSpace, weights, labels, random) -> KMeansResult:
+        """Lloyd's steps from the first labels."""
         total, inertias, reason = float(weights @ space.diag), [], Reason.LIMIT
         steps = self.max_iter
         if self.batch is not None:

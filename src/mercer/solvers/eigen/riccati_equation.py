@@ -91,6 +91,7 @@ def _closed_form(c: float, values: np.ndarray, V: np.ndarray, Q: np.ndarray) -> 
 
 
 def _by_scipy(A: np.ndarray, values: np.ndarray, V: np.ndarray, Q: np.ndarray) -> np.ndarray:
+    """The solution by the method of Schur vectors."""
     B = V * np.sqrt(np.maximum(values, 0))  # U = B Bᵀ
     try:
         return scipy.linalg.solve_continuous_are(A, B, Q, np.eye(len(A)))
@@ -143,6 +144,7 @@ def _check_finite(name: str, M: np.ndarray) -> None:
 
 
 def _check_residual(A: np.ndarray, U: np.ndarray, Q: np.ndarray, G: np.ndarray) -> None:
+    """Warn of a residual that is too large, and refuse one that is not finite."""
     linear, square = A.T @ G, G @ U @ G
     size = 2 * np.linalg.norm(linear) + np.linalg.norm(square) + np.linalg.norm(Q)
     residual = float(np.linalg.norm(linear + linear.T - square + Q))

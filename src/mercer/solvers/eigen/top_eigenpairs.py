@@ -102,6 +102,7 @@ class TopEigenSolver:
             return self._iterate(_Basis(K, most), k, keep, block, tol, random, start)
 
     def _iterate(self, basis, k, keep, block, tol, random, start) -> Eigenpairs:
+        """Block Lanczos steps until the eigenpairs that are wanted have converged."""
         n, most = basis.V.shape
         new = random.standard_normal((n, block)) if start is None else start
         reached: list[float] = []

@@ -101,6 +101,7 @@ class EigenFactor:
         return solve_by_penalty(self._solve, y, penalty)
 
     def _solve(self, y: np.ndarray, penalty: float) -> Result:
+        """The solution by the eigenpairs, refined where they are float32."""
         system = self.system
         b = system.right_side(y)
         shifted = self.eigenvalues.astype(np.float64) + penalty

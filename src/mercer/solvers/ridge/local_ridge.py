@@ -101,6 +101,7 @@ class LocalSolver:
         return self._solve(K, y, weights, float(self.penalty), True)
 
     def _solve(self, K, y, weights, penalty, leave_out) -> tuple[Result, np.ndarray]:
+        """The solution, in float32 where that is enough."""
         if not isinstance(K, LocalGram):
             raise TypeError(
                 f"LocalSolver needs a LocalGram, and {K.describe()} is not one: make one by "
@@ -116,6 +117,7 @@ class LocalSolver:
         return self._solve_in(np.dtype(np.float64), K, y, weights, penalty, leave_out)
 
     def _solve_in(self, dtype, K, y, weights, penalty, leave_out) -> tuple[Result, np.ndarray]:
+        """The solution in one precision."""
         n, m = K.shape[0], K.low.rank
         s = np.ones(n) if weights is None else np.sqrt(np.asarray(weights, np.float64))
         b = s[:, None] * np.asarray(y, np.float64).reshape(n, -1)

@@ -307,6 +307,7 @@ class LowRankFactor:
         return solve_by_penalty(self._solve, y, penalty)
 
     def _solve(self, y: np.ndarray, penalty: float) -> Result:
+        """The solution by the factor, with its residual."""
         Y = np.asarray(y, dtype=np.float64).reshape(self.K.shape[0], -1)
         b = self._right_side(Y)
         beta = self.Q @ ((self.Q.T @ b) * self.pairs.inverse(penalty)[:, None])

@@ -159,6 +159,7 @@ class CachedRows(RowSource):
         self._lay_out(np.empty(min(numbers, n * n), dtype), n)
 
     def _lay_out(self, numbers: np.ndarray, n: int) -> None:
+        """Divide an array among rows of n numbers."""
         self.numbers = numbers
         capacity = len(numbers) // n
         self.values = numbers[: capacity * n].reshape(capacity, n)

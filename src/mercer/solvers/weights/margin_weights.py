@@ -322,6 +322,7 @@ class MarginWeights:
             return self._solve(grams, machines)
 
     def _solve(self, grams: Sequence[GramOperator], machines: Machines) -> Result:
+        """Steps of the weights until the gap is small."""
         T = len(grams)
         state = self._state(grams, machines, np.full(T, 1 / T))
         reason, steps = Reason.LIMIT, 0
@@ -347,6 +348,7 @@ class MarginWeights:
     def _solved(
         self, grams: Any, machines: Machines, mu: np.ndarray, last: MachineOptimum | None
     ) -> MachineOptimum:
+        """The machines at some weights."""
         raise_if_stopped()
         used = np.flatnonzero(mu)
         place = Place(self.memory, self.n_jobs)
@@ -356,6 +358,7 @@ class MarginWeights:
     def _state(
         self, grams: Any, machines: Machines, mu: np.ndarray, optimum: MachineOptimum | None = None
     ) -> WeightState:
+        """The value at some weights, and its derivatives."""
         if optimum is None:
             optimum = self._solved(grams, machines, mu, None)
         second = not self.closed_form
@@ -369,6 +372,7 @@ class MarginWeights:
         return WeightState(mu, optimum, np.maximum(S, 0.0), H)
 
     def _updated(self, grams: Any, machines: Machines, state: WeightState) -> WeightState | None:
+        """The weights that are best for the norms at hand; None if they are the same."""
         norms = state.mu * np.sqrt(state.S)  # ‖w_t‖ of the parts
         if not norms.any():
             return None
