@@ -427,6 +427,19 @@ def test_progress_is_reported():
     assert any(line.startswith("Newton step") and "gap" in line for line in lines)
 
 
+@pytest.mark.parametrize(("n", "d", "first"), [(300, 400, "epoch"), (4000, 40, "Newton")])
+def test_many_columns_are_solved_without_their_matrix(n, d, first):
+    # a Newton step costs n d², and 100 epochs of descent 100 n d
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    dual = LinearDual.hinge(np.where(X[:, 0] > 0, 1.0, -1.0), np.ones(n), True)
+    lines = []
+    found = LinearSolver(report=lines.append).solve(LinearRows(X, 1.0), dual)
+    assert lines[0].startswith(first)
+    exact = LinearSolver("newton", tol=1e-9).solve(LinearRows(X, 1.0), dual)
+    assert_allclose(found.objective, exact.objective, rtol=1e-6)
+
+
 def test_conjugate_gradients_stop_at_a_hundredth():
     A = RNG.normal(size=(20, 20))
     H, g = A @ A.T + np.eye(20), RNG.normal(size=20)

@@ -293,6 +293,7 @@ class ClassRows:
         self.stored = classes * X.stored
         self.cheap = self.shape[1] <= CHEAP
         self.small = self.cheap and X.small
+        self.wide = False  # the problems of many classes have a system that X alone does not tell
 
     def outputs(self, w: np.ndarray) -> np.ndarray:
         return np.concatenate([self.X.outputs(v) for v in w.reshape(self.classes, -1)])

@@ -71,9 +71,9 @@ class LinearSolver:
     def _solve(self, point: LinearPoint) -> LinearResult:
         X, reason, parts, counts = point.X, Reason.LIMIT, [], [0]
         descent = self.method == "descent" or not (
-            self.method == "newton" or (X.cheap and point.dual.squared)
+            self.method == "newton" or (X.cheap and point.dual.squared and not X.wide)
         )
-        few = self.max_iter if self.method == "descent" else FEW if X.cheap else MANY
+        few = self.max_iter if self.method == "descent" else FEW if X.cheap and not X.wide else MANY
 
         def look(name: str, count: int) -> None:
             counts[-1] = count
