@@ -16,6 +16,11 @@ from mercer.search import Index
 PAGE = Path(__file__).parents[1] / "docs" / "api.rst"
 ROOMS = sorted(name for name in mercer.__all__ if inspect.ismodule(getattr(mercer, name)))
 WITH_EXAMPLES = ["mercer", "mercer.kernels", "mercer.distances", "mercer.plots"]
+WITH_FORMULAS = [
+    f"mercer{room}"
+    for room in ("", ".kernels", ".distances", ".dedup", ".deep", ".explain", ".gram", ".link",
+                 ".search", ".solvers")
+]  # fmt: skip
 
 # what kernels and distances of one's own return to the library, or raise
 WITHOUT = {"Norm", "GramProducts", "NotSeparable", "Term"}
@@ -24,13 +29,17 @@ WITHOUT = {"Norm", "GramProducts", "NotSeparable", "Term"}
 WITHOUT_FORMULA = {
     "it is abstract, or a part of one": """Kernel Distance Comparison Composite Norm Term Formula
         Coordinates NotSeparable GramProducts""",
+    "it holds values, settings or reasons": """DenseGram MatrixPart PreparedSide Place Result Reason
+        ConvergenceWarning LinkColumn PairClass""",
     "it is a function of the user's, or given values": "FromFunction Precomputed On",
     "it says something about a kernel": """Meaning MercerCheck check_mercer as_kernel repair
         product_of_columns sum_of_columns dense_rows""",
     "its table has a formula for each name": "Binary",
     "it is an algorithm of many steps, in its source": "MSM ConvolutionFeatures deduplicate",
     "it chooses or searches among others, whose pages have formulas": """KernelClassifier
-        KernelRegressor KernelSearchCV RecursiveElimination NearestNeighbors""",
+        KernelRegressor KernelSearchCV RecursiveElimination NearestNeighbors fit_index register
+        held_for_products""",
+    "the machine that is fitted has it": "DeepKernelMachine DeepKernelClassifier",
     "it reads, writes or says": "Checkpoint Chunks save load to_onnx show_versions",
 }
 
@@ -39,6 +48,9 @@ WITHOUT_SOURCE = {
     "it is older than its names": "Linear Cosine Intersection Minkowski SquaredEuclidean Match",
     "it is a form in which others are written": "Layer Radial Sum",
     "it is made here": "TableKernel Descriptors SmoothedMatch LogFrequency PairDifferences",
+    "it only says in which order numbers are computed or stored": """GramOperator gram TiledGram
+        TriangleGram MultipliedGram Leaves row_source""",
+    "it is the definition of nearest neighbours": "Index BruteForce KnownNeighbours",
     "the regressor of the same name has it": "NeighbourhoodMachineClassifier",
 }
 
@@ -64,6 +76,13 @@ def names_of_the_page() -> dict[str, set[str]]:
     return names
 
 
+def with_torch(name: str):
+    """The module; the test is skipped if it needs torch, which is missing."""
+    if name == "mercer.deep":
+        pytest.importorskip("torch")
+    return importlib.import_module(name)
+
+
 LISTED = names_of_the_page()
 MODULES = ["mercer", *(f"mercer.{room}" for room in ROOMS)]
 
@@ -87,9 +106,7 @@ def test_every_public_name_is_in_the_reference(name):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_reference_has_only_public_names(name):
-    if name == "mercer.deep":
-        pytest.importorskip("torch")
-    assert LISTED.get(name, set()) <= set(importlib.import_module(name).__all__)
+    assert LISTED.get(name, set()) <= set(with_torch(name).__all__)
 
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
@@ -101,9 +118,9 @@ def test_what_users_call_has_an_example(name):
             assert ">>>" in (inspect.getdoc(thing) or ""), f"{name}.{public}"
 
 
-@pytest.mark.parametrize("name", ["mercer", "mercer.kernels", "mercer.distances"])
+@pytest.mark.parametrize("name", WITH_FORMULAS)
 def test_what_computes_a_formula_displays_it(name):
-    module = importlib.import_module(name)
+    module = with_torch(name)
     without = set(" ".join(WITHOUT_FORMULA.values()).split())
     shown = {
         public
@@ -113,9 +130,9 @@ def test_what_computes_a_formula_displays_it(name):
     assert LISTED[name] - shown == LISTED[name] & without
 
 
-@pytest.mark.parametrize("name", ["mercer", "mercer.kernels", "mercer.distances"])
+@pytest.mark.parametrize("name", WITH_FORMULAS)
 def test_what_displays_a_formula_has_a_dated_source(name):
-    module = importlib.import_module(name)
+    module = with_torch(name)
     without = set(" ".join(WITHOUT_SOURCE.values()).split())
     for public in sorted(LISTED[name] - without):
         text = inspect.getdoc(getattr(module, public)) or ""

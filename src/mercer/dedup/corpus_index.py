@@ -53,7 +53,11 @@ PAIRS = [("document", "i8"), ("row", "i8"), ("similarity", "f8")]
 
 
 class CorpusIndex:
-    """An index of documents on disk: near-duplicates of new documents among all earlier ones.
+    r"""An index of documents on disk: near-duplicates of new documents among all earlier ones.
+
+    .. math:: J(A, B) = \frac{|A \cap B|}{|A \cup B|} \ge t
+
+    A and B are the sets of shingles of two documents, and t is the threshold.
 
     Make one by `create`, and open one that is there by `open`. Its documents are numbered from 0,
     in the order in which they were added. Several processes may read it while others append.
@@ -78,7 +82,7 @@ class CorpusIndex:
     -----
     A document takes 8 bytes for each band. Beside that, 8 bytes are kept for each of its shingles,
     by which similarities are exact; or b h / 8 bytes with ``bits=b``, by which they are estimates
-    of standard deviation :math:`\\sqrt{m (1 - m) / h} / (1 - 2^{-b})`, for
+    of standard deviation :math:`\sqrt{m (1 - m) / h} / (1 - 2^{-b})`, for
     :math:`m = J + (1 - J) 2^{-b}`. A query of n documents looks up each of their keys by bisection
     in each segment, O(n b log N).
 

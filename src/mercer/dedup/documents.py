@@ -30,7 +30,11 @@ from mercer.samples import SamplesLike, check_count
 
 @dataclass(frozen=True, eq=False)
 class Duplicates:
-    """Near-duplicates among n documents, and the documents that were kept.
+    r"""Near-duplicates among n documents, and the documents that were kept.
+
+    .. math:: J(d_i, d_{p(i)}) \ge t \text{ where } p(i) \ne i
+
+    p(i) is the partner of document i, and t is the threshold.
 
     Attributes
     ----------
@@ -53,6 +57,10 @@ class Duplicates:
     full_buckets : int
         Buckets in which more documents are kept than ``most_kept``. Pairs may have been missed
         there; with 0 none were missed for this reason.
+
+    References
+    ----------
+    Broder, "On the resemblance and containment of documents", SEQUENCES 1997.
     """
 
     partners: np.ndarray

@@ -75,7 +75,11 @@ class Shingles:
 
 @dataclass(frozen=True)
 class Words(Shingles):
-    """Runs of words. Words end at spaces, tabs and ends of lines.
+    r"""Runs of words. Words end at spaces, tabs and ends of lines.
+
+    .. math:: J(A, B) = \frac{|A \cap B|}{|A \cup B|}
+
+    A and B are the sets of shingles of two documents.
 
     A document of fewer words has one shingle, all of its words.
 
@@ -83,6 +87,10 @@ class Words(Shingles):
     ----------
     size : int >= 1, default=3
         Words of a shingle. With more of them a changed word changes more shingles.
+
+    References
+    ----------
+    Broder, "On the resemblance and containment of documents", SEQUENCES 1997.
 
     Examples
     --------
@@ -97,7 +105,11 @@ class Words(Shingles):
 
 @dataclass(frozen=True)
 class Characters(Shingles):
-    """Runs of characters, for texts without spaces between words, codes and short texts.
+    r"""Runs of characters, for texts without spaces between words, codes and short texts.
+
+    .. math:: J(A, B) = \frac{|A \cap B|}{|A \cup B|}
+
+    A and B are the sets of shingles of two documents.
 
     A document of fewer characters has one shingle, all of it.
 
@@ -105,6 +117,10 @@ class Characters(Shingles):
     ----------
     size : int >= 1, default=5
         Characters of a shingle.
+
+    References
+    ----------
+    Broder, "On the resemblance and containment of documents", SEQUENCES 1997.
 
     Examples
     --------
@@ -120,6 +136,11 @@ class Characters(Shingles):
 @dataclass(frozen=True)
 class Fragments(Shingles):
     r"""Fragments of molecules, each as often as it occurs, where documents are SMILES or InChI.
+
+    .. math:: J(x, x^\prime) = \frac{\sum_u \min(c_u, c^\prime_u)}{\sum_u \max(c_u, c^\prime_u)}
+
+    A fragment u occurs :math:`c_u` times in one molecule and :math:`c^\prime_u` times in the
+    other.
 
     Jaccard's index of two molecules is then their Tanimoto coefficient, that of
     `mercer.kernels.Morgan`: a fragment u that occurs :math:`c_u` times is the elements
@@ -179,7 +200,17 @@ BACKGROUND = np.concatenate([np.full(9999, 0.03), [0.22]])
 
 
 class Bands(NamedTuple):
-    """b bands of r min-wise hashes each."""
+    r"""b bands of r min-wise hashes each.
+
+    .. math:: P[\text{candidate}] = 1 - (1 - J^r)^b
+
+    J is Jaccard's index of two documents.
+
+    References
+    ----------
+    Broder, "On the resemblance and containment of documents", SEQUENCES 1997; Leskovec, Rajaraman
+    & Ullman, "Mining of Massive Datasets", 3rd edition, 2020, section 3.4.
+    """
 
     n_hashes: int  # r
     n_bands: int  # b

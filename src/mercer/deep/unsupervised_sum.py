@@ -17,8 +17,13 @@ ROWS = 2000  # rows from which weights are learnt, spread over the sample
 
 
 class UnsupervisedSum(Node):
-    r"""Convex combination :math:`\sum_t \mu_t k_t(x, z) / c_t`, whose weights are learnt from the
-    training sample without targets: with them each row is rebuilt best from its neighbours.
+    r"""A convex combination whose weights are learnt from the training sample without targets: with
+    them each row is rebuilt best from its neighbours.
+
+    .. math:: k(x, z) = \sum_t \mu_t \frac{k_t(x, z)}{c_t}, \qquad \mu_t \ge 0, \qquad
+              \sum_t \mu_t = 1
+
+    A block has the shape (n, m).
 
     Parameters
     ----------

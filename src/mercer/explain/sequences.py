@@ -17,7 +17,12 @@ from mercer.samples import SamplesLike, check_count, is_whole
 
 @dataclass(frozen=True)
 class LetterValues:
-    """What each letter of some sequences adds to the output of a model.
+    r"""What each letter of some sequences adds to the output of a model.
+
+    .. math:: v_l = f(x) - \frac{1}{|A| - 1} \sum_{a \ne x_l} f(x_{l \to a})
+
+    This is a value by "substitutions": A is the alphabet, and a takes the place of letter l.
+    `letters` has those by "windows".
 
     Attributes
     ----------
@@ -29,6 +34,11 @@ class LetterValues:
     output_names : list of str or None
     method : {"windows", "substitutions"}
         How they were found, see `letters`.
+
+    References
+    ----------
+    Zhou & Troyanskaya, "Predicting effects of noncoding variants with deep learning-based sequence
+    model", Nature Methods 12, 2015.
     """
 
     sequences: list[str]
@@ -64,7 +74,11 @@ class LetterValues:
 
 @dataclass(frozen=True)
 class VariantScores:
-    """The output of a model before and after each of some changes of sequences.
+    r"""The output of a model before and after each of some changes of sequences.
+
+    .. math:: \Delta = f(x^\prime) - f(x)
+
+    x′ is the sequence x after the change; all arrays have the shape (v,) or (v, outputs).
 
     Attributes
     ----------
@@ -74,6 +88,11 @@ class VariantScores:
         The letters that are replaced, and those in place of them.
     before, after : ndarray of shape (v,) or (v, outputs)
     output_names : list of str or None
+
+    References
+    ----------
+    Lee et al., "A method to predict the impact of regulatory variants from DNA sequence", Nature
+    Genetics 47, 2015.
     """
 
     rows: np.ndarray
@@ -100,11 +119,15 @@ def letters(
 ) -> LetterValues:
     r"""What each letter of each sequence adds to the output of a model.
 
-    A kernel machine whose kernels count substrings is a sum over windows,
-    :math:`f(x) = b + \sum_i c_i \sum_u \mathrm{count}_u(x) \mathrm{count}_u(x_i)`: each u of a
-    window is divided equally among the letters that are compared. These values sum to f(x) - b
-    (method "windows"). They are those of gkmexplain for gapped k-mers. Such kernels are `Spectrum`,
-    `Mismatch`, `GappedKmer` and `WeightedDegree`, also normalised, and sums of them.
+    .. math:: f(x) = b + \sum_i c_i \sum_u \mathrm{count}_u(x)\, \mathrm{count}_u(x_i)
+              = b + \sum_l v_l
+
+    The value :math:`v_l` of letter l is that of the method "windows".
+
+    A kernel machine whose kernels count substrings u is this sum over windows: each u of a window
+    is divided equally among the letters that are compared. These values sum to f(x) - b. They are
+    those of gkmexplain for gapped k-mers. Such kernels are `Spectrum`, `Mismatch`, `GappedKmer` and
+    `WeightedDegree`, also normalised, and sums of them.
 
     Of all other models a value is the output less its mean over all other letters in this place
     (method "substitutions"). These values do not sum to the output.
@@ -180,7 +203,12 @@ def variants(
     alphabet: str | None = None,
     of: object = None,
 ) -> VariantScores:
-    """The output of a model before and after letters of sequences are replaced.
+    r"""The output of a model before and after letters of sequences are replaced.
+
+    .. math:: \Delta = f(x^\prime) - f(x)
+
+    x′ is the sequence x after a change; of v changes the result has arrays of the shape (v,) or
+    (v, outputs).
 
     Parameters
     ----------

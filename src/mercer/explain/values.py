@@ -15,7 +15,13 @@ from mercer.samples import column_names, is_frame, object_columns, select_column
 
 @dataclass(frozen=True)
 class ShapleyValues:
-    """What each player adds to the predictions of some rows; its fields are shap's.
+    r"""What each player adds to the predictions of some rows; its fields are shap's.
+
+    .. math:: \phi_i = \sum_{S \subseteq N \setminus i} \frac{|S|!\, (d - |S| - 1)!}{d!}\,
+              (v(S \cup i) - v(S))
+
+    d players N; v(S) is the mean prediction when the players of S have the values of the row, and
+    the others those of background rows.
 
     Attributes
     ----------
@@ -34,6 +40,11 @@ class ShapleyValues:
         fifths of them, times how much nearer all of them are to all rows.
     method : {"exact", "all coalitions", "permutations"}
         How they were computed; several ways are joined by " and ".
+
+    References
+    ----------
+    Shapley, "A value for n-person games", 1953; Lundberg & Lee, "A unified approach to
+    interpreting model predictions", NIPS 2017.
 
     Examples
     --------
@@ -72,7 +83,13 @@ class ShapleyValues:
 
 @dataclass(frozen=True)
 class ShapleyInteractions:
-    """How much more two players add together than each alone, by the Shapley interaction index.
+    r"""How much more two players add together than each alone, by the Shapley interaction index.
+
+    .. math:: \phi_{ij} = \sum_{S \subseteq N \setminus \{i, j\}}
+              \frac{|S|!\, (d - |S| - 2)!}{(d - 1)!}\,
+              (v(S \cup ij) - v(S \cup i) - v(S \cup j) + v(S))
+
+    v(S) is as in `ShapleyValues`, of d players N.
 
     Attributes
     ----------
@@ -80,6 +97,11 @@ class ShapleyInteractions:
         Symmetric, with 0 on the diagonal. They are 0 for players that do not act together.
     feature_names, output_names, method
         They are those of `ShapleyValues`; the method is never "permutations".
+
+    References
+    ----------
+    Grabisch & Roubens, "An axiomatic approach to the concept of interaction among players in
+    cooperative games", International Journal of Game Theory 28, 1999.
     """
 
     values: np.ndarray
@@ -177,7 +199,13 @@ def shapley_interactions(
     random_state: Seed = 0,
     n_jobs: int | None = None,
 ) -> ShapleyInteractions:
-    """How much more two columns add to each prediction together than each by itself.
+    r"""How much more two columns add to each prediction together than each by itself.
+
+    .. math:: \phi_{ij} = \sum_{S \subseteq N \setminus \{i, j\}}
+              \frac{|S|!\, (d - |S| - 2)!}{(d - 1)!}\,
+              (v(S \cup ij) - v(S \cup i) - v(S \cup j) + v(S))
+
+    v(S) is as in `ShapleyValues`, of d players N; the values have the shape (n, d, d).
 
     Parameters and errors are those of `shapley_values`.
 

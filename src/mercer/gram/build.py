@@ -40,6 +40,10 @@ def gram(
 ) -> GramOperator:
     """The Gram matrix of a bound kernel between encoded samples, as an operator.
 
+    .. math:: K_{ij} = k(x_i, z_j)
+
+    K has the shape (n, m).
+
     Nothing is computed yet, unless ``rank`` is given. `GramOperator.held` computes K and keeps it
     if it needs at most half of the budget (solvers need memory too).
 

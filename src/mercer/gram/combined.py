@@ -24,7 +24,9 @@ from mercer.threads import ordered_map, raise_if_stopped
 
 
 class Means(NamedTuple):
-    """Means of a Gram matrix of training samples.
+    r"""Means of a Gram matrix of training samples.
+
+    .. math:: m_j = \frac{1}{n} \sum_i k(x_i, x_j), \qquad m = \frac{1}{n} \sum_j m_j
 
     Attributes
     ----------
@@ -32,6 +34,11 @@ class Means(NamedTuple):
         1/n Σ_i k(x_i, x_j).
     all : float
         Mean of all values.
+
+    References
+    ----------
+    Schölkopf, Smola & Müller, "Nonlinear component analysis as a kernel eigenvalue problem",
+    Neural Computation 10, 1998, appendix A.
     """
 
     columns: np.ndarray
@@ -133,13 +140,22 @@ class CentredGram(AlteredGram):
 
 
 class ShiftedGram(AlteredGram):
-    """K + diag(shift), used for ridge regression and to repair kernels.
+    r"""K + diag(shift), used for ridge regression and to repair kernels.
+
+    .. math:: \tilde K = K + \mathrm{diag}(s), \qquad \tilde K v = K v + s \circ v
+
+    It has the shape (n, n); s is ``shift``.
 
     Parameters
     ----------
     K : GramOperator of shape (n, n)
     shift : float or array of shape (n,)
         Number that is added to each diagonal entry.
+
+    References
+    ----------
+    Hoerl & Kennard, "Ridge regression: biased estimation for nonorthogonal problems",
+    Technometrics 12, 1970.
 
     Examples
     --------
@@ -188,7 +204,11 @@ class ShiftedGram(AlteredGram):
 
 
 class LabelledGram(AlteredGram):
-    """Q_ij = scale · y_i y_j (K_ij + constant), for a symmetric K.
+    r"""The matrix of the dual problem of a support vector machine, for a symmetric K:
+
+    .. math:: Q_{ij} = s\, y_i y_j\, (K_{ij} + c)
+
+    Q has the shape (n, n); s is ``scale``, and c is ``constant``.
 
     Parameters
     ----------
@@ -197,6 +217,11 @@ class LabelledGram(AlteredGram):
         Labels +1 and -1.
     constant : float
     scale : float > 0
+
+    References
+    ----------
+    Keerthi, Shevade, Bhattacharyya & Murthy, "A fast iterative nearest point algorithm for support
+    vector machine classifier design", IEEE Transactions on Neural Networks 11, 2000.
 
     Examples
     --------
@@ -242,7 +267,12 @@ FEW = 1e11  # operations up to which all entries are computed: about a minute on
 
 
 class MultipliedGram(GramOperator):
-    """K = M[rows][:, columns]: vectors are spread to all columns of M, multiplied, and gathered.
+    r"""K = M[rows][:, columns]: vectors are spread to all columns of M, multiplied, and gathered.
+
+    .. math:: K = S M T^\top, \qquad K v = S\, (M (T^\top v))
+
+    S and T, of shape (n, N) and (m, N), have a 1 in each row, at ``rows`` and ``columns`` of the
+    products; K has the shape (n, m).
 
     Parameters
     ----------
@@ -355,7 +385,9 @@ class MultipliedGram(GramOperator):
 
 
 class CombinedGram(GramOperator):
-    r""":math:`K = \sum_t \mu_t K_t`, where no :math:`K_t` has to be in memory.
+    r"""A weighted sum of matrices of shape (n, n), none of which has to be in memory:
+
+    .. math:: K = \sum_t \mu_t K_t
 
     Parameters
     ----------
@@ -369,6 +401,11 @@ class CombinedGram(GramOperator):
     ------
     ValueError
         The operators differ in shape or are not symmetric, or there is not one weight for each.
+
+    References
+    ----------
+    Lanckriet, Cristianini, Bartlett, El Ghaoui & Jordan, "Learning the kernel matrix with
+    semidefinite programming", JMLR 5, 2004.
 
     Examples
     --------

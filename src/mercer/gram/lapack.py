@@ -273,7 +273,16 @@ STRIP = 64  # columns of a matrix whose absolute values are summed at a time
 
 
 class GramFactor(ABC):
-    """A factorisation of a positive definite K + shift I. Abstract."""
+    r"""A factorisation of a positive definite K + shift I. Abstract.
+
+    .. math:: K + s I = L L^\top, \qquad (K + s I)^{-1} B = L^{-\top} L^{-1} B
+
+    K has the shape (n, n), s is the shift, and B has the shape (n, k).
+
+    References
+    ----------
+    Golub & Van Loan, "Matrix Computations", 4th edition, 2013, section 4.2.
+    """
 
     @abstractmethod
     def solve(self, B: np.ndarray) -> np.ndarray:

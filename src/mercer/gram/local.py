@@ -40,7 +40,12 @@ JUDGED = 300  # rows of a part, whose first principal component is where it is c
 
 @dataclass(frozen=True)
 class Leaves:
-    """A complete binary tree; node t has the children 2 t + 1 and 2 t + 2.
+    r"""A complete binary tree; node t has the children 2 t + 1 and 2 t + 2.
+
+    .. math:: \mathrm{child}(x) = 2 t + 1 + [\varphi(x)^\top r_t > c_t]
+
+    A new sample with the kernel values φ(x) at the centres goes down from node t by the
+    coefficients :math:`r_t` and the cut :math:`c_t`.
 
     Attributes
     ----------
@@ -92,9 +97,19 @@ class Leaves:
 
 
 def grow_leaves(low: LowRankGram, leaf_rows: int, random_state: Seed = None) -> Leaves:
-    """Halve the rows of a Gram matrix until no part has more than ``leaf_rows``.
+    r"""Halve the rows of a Gram matrix until no part has more than ``leaf_rows``.
+
+    .. math:: u = \mathrm{argmax}_{\|u\| = 1} \sum_i \langle u, f_i - \bar f \rangle^2
+
+    The rows of a part, with features :math:`f_i` of shape (m,), are divided at the median of
+    :math:`\langle u, f_i \rangle`; u is found from some of the rows.
 
     O(n m log(n / leaf_rows)) operations for m centres.
+
+    References
+    ----------
+    Boley, "Principal direction divisive partitioning", Data Mining and Knowledge Discovery 2,
+    1998.
 
     Examples
     --------
@@ -150,7 +165,13 @@ def _scores(low: LowRankGram, rows: np.ndarray, direction: np.ndarray) -> np.nda
 
 
 class LocalGram(GramOperator):
-    """K̂ of shape (n, n).
+    r"""A matrix of shape (n, n), exact for rows of one leaf, and of low rank for rows of different
+    ones:
+
+    .. math:: \hat K_{ij} = K_{ij} \text{ in one leaf}, \qquad
+              \hat K_{ij} = (F F^\top)_{ij} \text{ between leaves}
+
+    F is the factor of ``low``.
 
     Parameters
     ----------
@@ -158,6 +179,10 @@ class LocalGram(GramOperator):
         The low-rank part, which also knows the matrix that it approximates.
     leaves : Leaves
         The leaves of the same rows.
+
+    References
+    ----------
+    Snelson & Ghahramani, "Local and global sparse Gaussian process approximations", AISTATS 2007.
 
     Examples
     --------

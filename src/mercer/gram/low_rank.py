@@ -29,7 +29,16 @@ PRODUCT = 4096  # rows of a product with a known factor
 
 
 class FactoredGram(GramOperator):
-    """K = F Fᵀ of shape (n, n). Abstract: define `factor` and ``rank``."""
+    r"""A Gram matrix of shape (n, n) with a factor. Abstract: define `factor` and ``rank``.
+
+    .. math:: K = F F^\top, \qquad K v = F\, (F^\top v)
+
+    F has the shape (n, rank), so that a product takes O(n rank) operations.
+
+    References
+    ----------
+    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004.
+    """
 
     symmetric = True
     cheap = frozenset({"rows", "factor"})
@@ -71,13 +80,21 @@ class FactoredGram(GramOperator):
 
 
 class FeatureGram(FactoredGram):
-    """K = F Fᵀ with F in memory: samples of a linear kernel, or features of another finite map.
+    r"""F in memory: samples of a linear kernel, or features of another finite map:
+
+    .. math:: K = F F^\top, \qquad K_{ij} = \langle f_i, f_j \rangle
+
+    The rows of F are the features of the samples.
 
     Parameters
     ----------
     F : ndarray or CSR matrix of shape (n, m)
     place : Place, default=Place(memory=1)
         Memory and threads; if K needs at most half of the memory, K may be kept in it.
+
+    References
+    ----------
+    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004.
 
     Examples
     --------
@@ -117,13 +134,21 @@ class FeatureGram(FactoredGram):
 
 
 class CrossFeatureGram(GramOperator):
-    """K = F Gᵀ between two sets of samples, from the features of both.
+    r"""The matrix between two sets of samples, from the features of both:
+
+    .. math:: K = F G^\top, \qquad K_{ij} = \langle f_i, g_j \rangle
+
+    K has the shape (n, m).
 
     Parameters
     ----------
     F, G : ndarray or CSR matrix of shape (n, p), (m, p)
     place : Place
         Memory and threads.
+
+    References
+    ----------
+    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004.
 
     Examples
     --------
@@ -159,7 +184,11 @@ PIVOT = 256
 
 
 class LowRankGram(FactoredGram):
-    """K̂ = F Fᵀ of shape (n, n), with F (n, m) kept in memory or computed strip by strip.
+    r"""The approximation of a Gram matrix by its columns at some centres S:
+
+    .. math:: \hat K = F F^\top = K_{:S}\, K_{SS}^{-1} K_{S:}, \qquad F = K_{:S}\, L^{-\top}
+
+    It has the shape (n, n), and F, of shape (n, m), is kept in memory or computed strip by strip.
 
     Parameters
     ----------
@@ -173,6 +202,18 @@ class LowRankGram(FactoredGram):
         The matrix that is approximated; needed if F is None.
     error : float
         tr(K - K̂) / tr(K), measured when the centres were chosen.
+
+    References
+    ----------
+    Williams & Seeger, "Using the Nyström method to speed up kernel machines", NIPS 2000.
+
+    Examples
+    --------
+    >>> from mercer.gram import DenseGram, pivoted_cholesky
+    >>> X = np.array([[1.0], [2.0], [4.0]])
+    >>> K = pivoted_cholesky(DenseGram(X @ X.T, symmetric=True), 1, random_state=0)
+    >>> K.dense().round(6).tolist()
+    [[1.0, 2.0, 4.0], [2.0, 4.0, 8.0], [4.0, 8.0, 16.0]]
     """
 
     nature = "low rank"
@@ -250,7 +291,12 @@ def pivoted_cholesky(
     random_state: int | np.random.RandomState | None = None,
     tol: float | None = None,
 ) -> LowRankGram:
-    """K ≈ F Fᵀ by blocked randomly pivoted Cholesky with rejection.
+    r"""A factor of K by blocked randomly pivoted Cholesky with rejection:
+
+    .. math:: K \approx F F^\top, \qquad P(\text{pivot } i) = \frac{r_i}{\sum_j r_j}, \qquad
+              r_i = K_{ii} - \|f_i\|^2
+
+    F has the shape (n, rank), and its row i so far is :math:`f_i`.
 
     Parameters
     ----------
@@ -374,7 +420,11 @@ def _append(K, F, new, pivots, L, u):
 def low_rank_gram(
     K: GramOperator, rank: int, *, random_state: int | np.random.RandomState | None = None
 ) -> LowRankGram:
-    """A low-rank approximation of a Gram matrix within the memory of its place.
+    r"""A low-rank approximation of a Gram matrix within the memory of its place.
+
+    .. math:: K \approx \hat K = K_{:S}\, K_{SS}^{-1} K_{S:}
+
+    K has the shape (n, n), and S has ``rank`` centres, chosen by `pivoted_cholesky`.
 
     The factor of n x rank numbers is kept in memory if it needs at most half of the budget.
     Otherwise the centres are chosen from as many random rows as fit, and the factor is computed
@@ -386,6 +436,19 @@ def low_rank_gram(
     MemoryError
         Fewer than ``rank`` rows of the factor fit in half of the budget; the message names the
         least budget.
+
+    References
+    ----------
+    Chen, Epperly, Tropp & Webber, "Randomly pivoted Cholesky: practical approximation of a kernel
+    matrix with few entry evaluations", Communications on Pure and Applied Mathematics 78, 2025.
+
+    Examples
+    --------
+    >>> from mercer.gram import DenseGram
+    >>> K = DenseGram(np.ones((3, 3)), symmetric=True)
+    >>> low = low_rank_gram(K, 2, random_state=0)
+    >>> low.rank, low.dense().tolist()[0]
+    (1, [1.0, 1.0, 1.0])
     """
     from sklearn.utils import check_random_state
 

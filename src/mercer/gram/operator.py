@@ -31,7 +31,12 @@ Rows = slice | np.ndarray
 
 
 class GramOperator(ABC):
-    """The matrix K of shape (n, m). Abstract: define `block`; everything else has a default."""
+    r"""The matrix K of shape (n, m). Abstract: define `block`; everything else has a default.
+
+    .. math:: K_{ij} = k(x_i, z_j), \qquad (K V)_{ic} = \sum_j K_{ij} V_{jc}
+
+    V has the shape (m,) or (m, c), and K V has the shape (n,) or (n, c).
+    """
 
     shape: tuple[int, int]
     dtype: np.dtype
@@ -265,7 +270,11 @@ class TransposedGram(AlteredGram):
 
 
 class ScaledGram(AlteredGram):
-    """diag(s) K diag(s), for normalised similarities.
+    r"""A matrix with scaled rows and columns, for normalised similarities:
+
+    .. math:: \tilde K_{ij} = s_i K_{ij} s_j
+
+    K has the shape (n, n). The factors 1 / √k(x, x) make it the cosine in the feature space.
 
     Parameters
     ----------
@@ -277,6 +286,10 @@ class ScaledGram(AlteredGram):
     ------
     ValueError
         K is not symmetric, or ``factors`` has not one number for each row.
+
+    References
+    ----------
+    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004.
 
     Examples
     --------

@@ -21,7 +21,11 @@ LANES, WIDEST = 16, 64  # columns of a product come in multiples of the first, a
 
 
 class TriangleGram(GramOperator):
-    """Half of a symmetric K in float32: a quarter of the bytes of K in float64.
+    r"""Half of a symmetric K in float32: a quarter of the bytes of K in float64.
+
+    .. math:: (K v)_I = \sum_{J \ge I} K_{IJ} v_J + \sum_{J < I} K_{JI}^\top v_J
+
+    I and J are blocks of rows; blocks below the diagonal are not stored.
 
     A product reads each number once, and uses it on both sides of the diagonal while it is in the
     cache. It is as exact as float32 allows: sums of 384 products are added up in float64.
@@ -134,7 +138,11 @@ SUMS = 2**20  # most numbers in the sums of products that each thread adds up
 
 
 class TiledGram(GramOperator):
-    """K computed in tiles that fit the cache; only the upper triangle if K is symmetric.
+    r"""K computed in tiles that fit the cache; only the upper triangle if K is symmetric.
+
+    .. math:: (K V)_I = \sum_J k(X_I, Z_J)\, V_J
+
+    I and J are the rows and columns of a tile; K has the shape (n, m).
 
     Parameters
     ----------

@@ -41,7 +41,17 @@ CROWDED = 1.15, 1.4
 
 
 class LevelWeight(NamedTuple):
-    """How often a level is seen in matches (m) and in random pairs (u), and its bits log2 m / u."""
+    r"""How often a level is seen in matches and in random pairs, and its weight in bits:
+
+    .. math:: w = \log_2 \frac{m}{u}
+
+    m and u are the probabilities of the level in matches and in random pairs.
+
+    References
+    ----------
+    Fellegi & Sunter, "A theory for record linkage", Journal of the American Statistical
+    Association 64, 1969.
+    """
 
     column: str
     level: str

@@ -31,7 +31,11 @@ def _count(pairs: Pairs) -> int:
 )  # fmt: skip
 @dataclass(eq=False)
 class Pairs:
-    """Pairs of records, each with the reasons for its probability.
+    r"""Pairs of records, each with the reasons for its probability.
+
+    .. math:: w = \log_2 \frac{p}{1 - p} = w_0 + \sum_j w_j
+
+    p is the probability of a pair, and :math:`w_j` what column j adds.
 
     Attributes
     ----------
@@ -47,6 +51,11 @@ class Pairs:
     levels : ndarray of shape (pairs, d), uint8
         How each column agrees: 0 differs, 1 to 4 alike, 5 equal, 6 the value stands in another
         column, 7 missing.
+
+    References
+    ----------
+    Fellegi & Sunter, "A theory for record linkage", Journal of the American Statistical
+    Association 64, 1969.
     """
 
     left: np.ndarray

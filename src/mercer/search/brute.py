@@ -37,7 +37,11 @@ from mercer.threads import count_jobs, ordered_map, raise_if_stopped
 
 
 class KnownNeighbours(Index):
-    """An index that reads the neighbours of a sparse matrix of distances.
+    r"""An index that reads the neighbours of a sparse matrix of distances.
+
+    .. math:: D_{z i_1} \le \ldots \le D_{z i_k} \le D_{z j}
+
+    D, of shape (queries, n), is the sparse matrix; j runs over the other rows that it holds for z.
 
     Parameters
     ----------
@@ -261,7 +265,11 @@ def kth_distances(
     _high=length_of(lambda index: len(index._bounds) - 1),
 )
 class BruteForce(Index):
-    """An index that compares each query with each row of the training sample.
+    r"""An index that compares each query with each row of the training sample.
+
+    .. math:: d(z, x_{i_1}) \le \ldots \le d(z, x_{i_k}) \le d(z, x_j) \text{ for all other } j
+
+    Results have the shape (queries, k).
 
     Parameters
     ----------

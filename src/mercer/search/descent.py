@@ -54,7 +54,11 @@ def _rows(index: DescentIndex) -> int:
     starts_=offsets(_rows, length=lambda index: len(index.children_) + 2),
 )
 class DescentIndex(GraphIndex):
-    """An index of many vectors that finds most neighbours, by nearest-neighbour descent.
+    r"""An index of many vectors that finds most neighbours, by nearest-neighbour descent.
+
+    .. math:: \mathrm{recall} = \frac{|\mathrm{found} \cap \mathrm{nearest}_k|}{k}
+
+    It is measured as ``recall_``. Results have the shape (queries, k).
 
     Parameters
     ----------

@@ -98,8 +98,12 @@ FARTHEST = 2.0**30  # whole numbers of steps that are told apart; Cauchy's may b
 
 
 class Sensitivity(NamedTuple):
-    """That a family is (d1, d2, p1, p2)-sensitive: rows within d1 have the same hash with a
-    probability of at least p1, and rows farther apart than d2 with one of at most p2.
+    r"""That a family is (d1, d2, p1, p2)-sensitive:
+
+    .. math:: d(x, z) \le d_1 \Rightarrow P[f(x) = f(z)] \ge p_1, \qquad
+              d(x, z) > d_2 \Rightarrow P[f(x) = f(z)] \le p_2
+
+    f is drawn from the family.
 
     Attributes
     ----------
@@ -130,7 +134,17 @@ class Sensitivity(NamedTuple):
 
 
 class HashFamily(BaseEstimator, ABC):
-    """Abstract: random functions f with P[f(x) = f(z)] that falls with the distance of x and z."""
+    """Random functions that are mostly equal for near rows. Abstract.
+
+    .. math:: P[f(x) = f(z)] = p(d(x, z))
+
+    p falls with the distance; f maps rows to whole numbers of shape (n,).
+
+    References
+    ----------
+    Indyk & Motwani, "Approximate nearest neighbors: towards removing the curse of dimensionality",
+    STOC 1998.
+    """
 
     @abstractmethod
     def collision(self, distance: ArrayLike) -> np.ndarray:
@@ -167,6 +181,10 @@ class HashFamily(BaseEstimator, ABC):
 @fields(normals_=floats(2))
 class Hyperplanes(HashFamily):
     r"""Random hyperplanes through the origin, for angles: on which side of each a row is.
+
+    .. math:: P[f(x) = f(z)] = 1 - \frac{\theta(x, z)}{\pi}
+
+    θ is the angle between x and z, rows of shape (d,).
 
     The collision probability at the angle θ is :math:`1 - \theta / \pi`.
 
@@ -267,6 +285,11 @@ class StableProjections(HashFamily):
 @fields(columns_=whole(lambda family: len(family.weights)))
 class BitSampling(HashFamily):
     r"""The value of one column, drawn at random, for the number of columns that differ.
+
+    .. math:: P[f(x) = f(z)] = 1 - \frac{d(x, z)}{T}, \qquad
+              d(x, z) = \sum_{j:\, x_j \ne z_j} w_j, \qquad T = \sum_j w_j
+
+    A column j is drawn with the probability :math:`w_j / T`.
 
     A column is drawn with a probability proportional to its weight. With T the sum of all weights,
     the collision probability at the distance d is :math:`1 - d / T`.

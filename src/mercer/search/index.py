@@ -78,7 +78,12 @@ def _as_given(index: Any, given: Any) -> None:
     _numbers=optional(whole(lambda index: index._given, length=lambda index: index._n_held)),
 )
 class Index(BaseEstimator, ABC):
-    """Abstract: an index of nearest neighbours under a distance.
+    r"""Abstract: an index of nearest neighbours under a distance.
+
+    .. math:: \{i_1, \ldots, i_k\}: \qquad
+              d(z, x_{i_1}) \le \ldots \le d(z, x_{i_k}) \le d(z, x_j) \text{ for all other } j
+
+    This is what an exact index finds for a query z; results have the shape (queries, k).
 
     A subclass defines `candidates`. It may also override `arrange`, to build what `candidates`
     reads, `insert`, and `arrange_queries`. Its own parameters are arguments of its constructor,

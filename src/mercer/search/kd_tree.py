@@ -138,7 +138,12 @@ class BoxTree(VectorRows):
 
 
 class KDTree(Index):
-    """An index of rows of numbers in a tree of boxes, for few columns.
+    r"""An index of rows of numbers in a tree of boxes, for few columns.
+
+    .. math:: d(z, B) = \left(\sum_j w_j \max(l_j - z_j, z_j - u_j, 0)^p\right)^{1/p}
+
+    No row of a box B with the sides [l, u] is nearer than that: boxes farther away than the k
+    nearest rows so far are passed over. Results have the shape (queries, k).
 
     Parameters
     ----------

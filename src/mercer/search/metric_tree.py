@@ -31,7 +31,12 @@ ITSELF = 64  # rows whose distance to themselves is computed
 )
 @estimator
 class MetricTree(Index):
-    """An index for any metric: of strings, sets, categories, tables, kernels.
+    r"""An index for any metric: of strings, sets, categories, tables, kernels.
+
+    .. math:: d(z, x) \ge |d(z, v) - d(v, x)|
+
+    By this bound, with the distances from a vantage point v, parts farther away than the k nearest
+    rows so far are passed over. Results have the shape (queries, k).
 
     Parameters
     ----------

@@ -41,7 +41,10 @@ def _columns(graph: NeighbourGraph) -> int:
     n_neighbors_=number(_columns),
 )
 class NeighbourGraph(BaseEstimator):
-    """The k nearest neighbours of each row, under any distance or kernel.
+    r"""The k nearest neighbours of each row, under any distance or kernel.
+
+    .. math:: d(x_i, x_{i_1}) \le \ldots \le d(x_i, x_{i_k})
+              \le d(x_i, x_j) \text{ for all other } j \ne i
 
     A fitted graph stands wherever a sparse matrix of known distances does: give it as X, with
     ``metric="precomputed"``, to `NearestNeighbors`, `NeighbourEmbedding`, `HDBSCAN` and the other
@@ -101,6 +104,11 @@ class NeighbourGraph(BaseEstimator):
     -----
     The time is that of the index: O(n log n) distances by a tree in few dimensions, and O(n²) by
     brute force. The graph takes 16 n k bytes, and 12 n k as a sparse matrix in float32.
+
+    References
+    ----------
+    Eppstein, Paterson & Yao, "On nearest-neighbor graphs", Discrete & Computational Geometry 17,
+    1997.
 
     Examples
     --------

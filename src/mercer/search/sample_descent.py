@@ -50,7 +50,11 @@ def in_single(lengths: np.ndarray) -> np.ndarray:
 @estimator
 @fields(drawn_=whole(_rows))
 class SampleDescentIndex(GraphIndex):
-    """An index of samples of any kind that finds most neighbours, by nearest-neighbour descent.
+    r"""An index of samples of any kind that finds most neighbours, by nearest-neighbour descent.
+
+    .. math:: \mathrm{recall} = \frac{|\mathrm{found} \cap \mathrm{nearest}_k|}{k}
+
+    It is measured as ``recall_``. Results have the shape (queries, k).
 
     ``algorithm="descent"`` takes it where the distance is none of those of `DescentIndex`. It is
     for distances that take long, such as those of series, where all pairs are too many.

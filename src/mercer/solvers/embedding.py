@@ -197,9 +197,12 @@ class PotentialGrid:
 
 @dataclass(frozen=True)
 class EmbeddingSolver:
-    r"""Minimise :math:`\sum_{ij} p_{ij} \log(p_{ij} / q_{ij})` by gradient descent with momentum.
+    r"""Places whose similarities are near given ones, by gradient descent with momentum:
 
-    :math:`q_{ij} \propto 1 / (1 + \|y_i - y_j\|^2)`, and P is a symmetric sparse matrix of sum 1.
+    .. math:: \min_Y \, \sum_{ij} p_{ij} \log \frac{p_{ij}}{q_{ij}}, \qquad
+              q_{ij} \propto \frac{1}{1 + \|y_i - y_j\|^2}
+
+    P, of shape (n, n), is a symmetric sparse matrix of sum 1; Y has the shape (n, dimensions).
 
     Parameters
     ----------
@@ -320,9 +323,11 @@ class EmbeddingSolver:
 class LandmarkScaling:
     r"""Classical scaling of some samples, the landmarks, and places of others by their distances.
 
-    The landmarks have the coordinates :math:`V \Lambda^{1/2}` with the largest eigenvalues Λ of
-    :math:`B = -\frac{1}{2} J D^2 J`; a sample with the squared distances d to them has
-    :math:`\frac{1}{2} \Lambda^{-1/2} V^T (\bar d - d)`, which of a landmark are its own.
+    .. math:: Y = V \Lambda^{1/2}, \qquad B = -\tfrac12 J D^2 J \approx V \Lambda V^\top, \qquad
+              y = \tfrac12 \Lambda^{-1/2} V^\top (\bar d - d)
+
+    The m landmarks have the coordinates Y, with the largest eigenvalues Λ of B; a sample with the
+    squared distances d, of shape (m,), to them has y.
 
     Attributes
     ----------

@@ -32,8 +32,11 @@ from mercer.threads import fitting, forget
 
 @estimator
 class AttentionClassifier(Classifier, BaseEstimator, GaussianOutputs):
-    r"""Texts by attention between their tokens, :math:`o_i = \sum_j k(q_i, s_j) v_j / \sum_j k(q_i,
-    s_j)`, for any kernel k.
+    r"""Texts by attention between their tokens:
+
+    .. math:: o_i = \frac{\sum_j k(q_i, s_j)\, v_j}{\sum_j k(q_i, s_j)}
+
+    q, s and v are linear maps of the tokens, for any kernel k.
 
     Each token has a vector, to which that of its place is added. Layers of `KernelAttention` add to
     each of these what it attends to. Their mean is the input of a linear classifier. Everything is

@@ -72,7 +72,12 @@ class EluFeatures(FeatureKernel):
 
 
 class PositiveFeatures(FeatureKernel):
-    r"""Positive random features, :math:`φ(x) = \exp(ω_r^\top x - |x|^2 / 2)`, r = 1 ... m.
+    r"""Positive random features of the exponentiated dot product:
+
+    .. math:: \varphi_r(x) = \exp(\omega_r^\top x - \|x\|^2 / 2), \qquad
+              E[\varphi_r(x)\, \varphi_r(z)] = \exp(x^\top z)
+
+    r runs from 1 to m.
 
     The frequencies ω are normal. For many features the kernel tends to the exponentiated dot
     product, but slowly: for vectors of length 8 it is another kernel.
@@ -151,7 +156,11 @@ def kernel_attention(
     dropout_p: float = 0.0, is_causal: bool = False, *, kernel: Any = "dot_product",
     scale: float | None = None, enable_gqa: bool = False,
 ) -> Tensor:  # fmt: skip
-    r"""Attention by any kernel, :math:`o_i = \sum_j k(q_i, s_j) v_j / \sum_j k(q_i, s_j)`.
+    r"""Attention by any kernel:
+
+    .. math:: o_i = \frac{\sum_j k(q_i, s_j)\, v_j}{\sum_j k(q_i, s_j)}
+
+    o has the shape (..., l, e).
 
     Arguments are those of `torch.nn.functional.scaled_dot_product_attention`, which is the default
     kernel. Memory is linear in the number of queries and keys for every kernel, with gradients too.
@@ -238,7 +247,9 @@ def attention_weights(
     query: Tensor, key: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False, *,
     kernel: Any = "dot_product", scale: float | None = None, enable_gqa: bool = False,
 ) -> Tensor:  # fmt: skip
-    r"""The weights of `kernel_attention`, :math:`k(q_i, s_j) / \sum_t k(q_i, s_t)`, to look at.
+    r"""The matrix of weights of `kernel_attention`, to be looked at:
+
+    .. math:: a_{ij} = \frac{k(q_i, s_j)}{\sum_t k(q_i, s_t)}
 
     Arguments are those of `kernel_attention`.
 
@@ -250,6 +261,11 @@ def attention_weights(
     Notes
     -----
     O(l s d) operations, and memory for the whole matrix, unlike `kernel_attention`.
+
+    References
+    ----------
+    Tsai, Bai, Yamada, Morency & Salakhutdinov, "Transformer dissection: a unified understanding of
+    transformer's attention via the lens of kernel", EMNLP 2019.
 
     Examples
     --------

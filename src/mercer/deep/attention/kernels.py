@@ -115,7 +115,11 @@ class PairKernel(AttentionKernel):
 
 
 class FunctionKernel(PairKernel):
-    """A kernel that is a function of the user's.
+    r"""A kernel that is a function of the user's.
+
+    .. math:: k(q, s) = \exp(f(q, s)) \quad \text{or} \quad k(q, s) = f(q, s)
+
+    f is ``function``; the first one holds with ``exponentiated=True``.
 
     Parameters
     ----------
@@ -126,6 +130,11 @@ class FunctionKernel(PairKernel):
     exponentiated : bool, default=True
         Whether the kernel is the exponential of the function. Otherwise it is the function itself,
         which then must not be negative.
+
+    References
+    ----------
+    Tsai, Bai, Yamada, Morency & Salakhutdinov, "Transformer dissection: a unified understanding of
+    transformer's attention via the lens of kernel", EMNLP 2019.
 
     Examples
     --------

@@ -31,6 +31,12 @@ from mercer.threads import raise_if_stopped
 class KernelAttention(nn.Module):
     r"""Attention by any kernel with several heads: a layer for networks of torch.
 
+    .. math:: o_i = W_o\, [o_i^1; \ldots; o_i^H] + b, \qquad
+              o_i^h =
+              \frac{\sum_j k(W_q^h x_i, W_k^h z_j)\, W_v^h z_j}{\sum_j k(W_q^h x_i, W_k^h z_j)}
+
+    H is the number of heads.
+
     Each head h compares :math:`W_q^h x` with :math:`W_k^h z` by the kernel, and takes the weighted
     mean of :math:`W_v^h z`. The heads side by side, after one more linear map, are the output. With
     ``kernel="dot_product"`` it is that of `torch.nn.MultiheadAttention`.
@@ -55,6 +61,12 @@ class KernelAttention(nn.Module):
         Columns of the keys and of the values, if these are not ``embed_dim``.
     device, dtype : optional
         Where the parameters are, and their precision, for every layer of torch alike.
+
+    References
+    ----------
+    Vaswani et al., "Attention is all you need", NIPS 2017, section 3.2; Tsai, Bai, Yamada, Morency
+    & Salakhutdinov, "Transformer dissection: a unified understanding of transformer's attention
+    via the lens of kernel", EMNLP 2019.
 
     Examples
     --------

@@ -23,8 +23,13 @@ POOLING = (None, "average", "maxout", "convolution")
 
 
 class PooledScales(nn.Module):
-    """The same features at several length scales, made one: their mean, their maximum, or a sum
+    r"""The same features at several length scales, made one: their mean, their maximum, or a sum
     whose weights are learnt (a convolution of width 1 over the scales).
+
+    .. math:: \frac{1}{S} \sum_s \varphi(x / \sigma_s), \qquad \max_s \varphi(x / \sigma_s), \qquad
+              \sum_s c_s\, \varphi(x / \sigma_s)
+
+    These are "average", "maxout" and "convolution"; the sum of the last may also have a constant.
 
     Parameters
     ----------
@@ -32,6 +37,10 @@ class PooledScales(nn.Module):
     scales : sequence of float > 0
         Factors of the length scale.
     pooling : {"average", "maxout", "convolution"}
+
+    References
+    ----------
+    Goodfellow, Warde-Farley, Mirza, Courville & Bengio, "Maxout networks", ICML 2013.
 
     Examples
     --------
@@ -66,7 +75,12 @@ class PooledScales(nn.Module):
 
 
 class NeuralKernelBlock(nn.Module):
-    r"""A fully connected layer h = W x + b, and features φ(h / σ) of a kernel.
+    r"""A fully connected layer, and random features of a kernel.
+
+    .. math:: x \mapsto [\varphi(h / \sigma); h / s], \qquad h = W x + b
+
+    φ are random features of a kernel. The second part is there with ``skip``; s is √width times
+    the standard deviation of h at the start.
 
     Parameters
     ----------
@@ -87,6 +101,11 @@ class NeuralKernelBlock(nn.Module):
         the start.
     random_state : int, RandomState or None
         Seed of the weights and of the features; None draws one from torch's generator.
+
+    References
+    ----------
+    Mehrkanoon & Suykens, "Deep hybrid neural-kernel networks using random Fourier features",
+    Neurocomputing 298, 2018.
 
     Examples
     --------
@@ -133,7 +152,12 @@ class NeuralKernelBlock(nn.Module):
 
 
 class NeuralKernelNetwork(nn.Module):
-    """Blocks on top of each other, and a linear layer on top of these.
+    r"""Blocks on top of each other, and a linear layer on top of these.
+
+    .. math:: f(x) = V\, B_L(\ldots B_1(x)) + c
+
+    :math:`B_l` is the `NeuralKernelBlock` of layer l; f, of shape (rows, outputs), is that without
+    ``bottleneck``.
 
     Parameters
     ----------
@@ -148,6 +172,11 @@ class NeuralKernelNetwork(nn.Module):
         Parameters of each block: see `NeuralKernelBlock`.
     random_state : int, RandomState or None
         Seed of the weights and of the features; None draws one from torch's generator.
+
+    References
+    ----------
+    Mehrkanoon & Suykens, "Deep hybrid neural-kernel networks using random Fourier features",
+    Neurocomputing 298, 2018.
 
     Examples
     --------

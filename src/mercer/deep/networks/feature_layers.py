@@ -50,8 +50,13 @@ class KernelFeatures(nn.Module):
 
 
 class FourierFeatures(KernelFeatures):
-    r"""Random Fourier features of a radial kernel: :math:`φ(x) = [\cos(Ω x / σ), \sin(Ω x / σ)] /
-    \sqrt D`, so that :math:`φ(x)^\top φ(z) \approx k(x / σ, z / σ)`.
+    r"""Random Fourier features of a radial kernel:
+
+    .. math:: \varphi(x) = \frac{1}{\sqrt D}
+              [\cos(\Omega x / \sigma), \sin(\Omega x / \sigma)], \qquad
+              \varphi(x)^\top \varphi(z) \approx k(x / \sigma, z / \sigma)
+
+    Rows of shape (b, d) become features of shape (b, 2 D).
 
     Parameters
     ----------
@@ -107,7 +112,10 @@ class FourierFeatures(KernelFeatures):
 
 class ArcCosineFeatures(KernelFeatures):
     r"""Random features of the arc-cosine kernel of degree n:
-    :math:`φ(x) = \sqrt{2 / D}\, \max(0, W x / σ)^n`, with the step function for n = 0.
+
+    .. math:: \varphi(x) = \sqrt{2 / D}\, \max(0, W x / \sigma)^n
+
+    Rows of shape (b, d) become features of shape (b, D); n = 0 is the step function.
 
     Parameters
     ----------
@@ -161,8 +169,11 @@ class ArcCosineFeatures(KernelFeatures):
 
 
 class NystroemFeatures(nn.Module):
-    r"""Features of samples of any kind by any kernel: :math:`φ(x) = k(x, Z) P` with
-    :math:`P P^\top = k(Z, Z)^{+}`, so that :math:`φ(z)^\top φ(z') = k(z, z')` at the centres Z.
+    r"""Features of samples of any kind by any kernel:
+
+    .. math:: \varphi(x) = k(x, Z)\, P, \qquad P P^\top = k(Z, Z)^{+}
+
+    At the centres Z it is exact: φ(z)ᵀ φ(z′) = k(z, z′).
 
     It is a first layer: it reads a list of samples, an array or a frame, and returns a tensor.
 

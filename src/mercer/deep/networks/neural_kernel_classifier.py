@@ -29,8 +29,11 @@ from mercer.threads import fitting
 
 @estimator
 class NeuralKernelRegressor(MultiOutputMixin, Regressor, NeuralKernel):
-    r"""Regression by a hybrid network: as `NeuralKernelClassifier`, with the loss
-    :math:`\tfrac12 (y - f(x))^2` for each target, in units of its standard deviation.
+    r"""Regression by a hybrid network: as `NeuralKernelClassifier`, with the squared loss:
+
+    .. math:: \min \, \sum_i \tfrac12 (y_i - f(x_i))^2
+
+    y is in units of its standard deviation, and several targets are summed.
 
     Parameters
     ----------
@@ -49,6 +52,11 @@ class NeuralKernelRegressor(MultiOutputMixin, Regressor, NeuralKernel):
     -----
     With ``trained="last"`` it is ridge regression on the features of blocks that are drawn, in
     closed form.
+
+    References
+    ----------
+    Mehrkanoon & Suykens, "Deep hybrid neural-kernel networks using random Fourier features",
+    Neurocomputing 298, 2018.
 
     Examples
     --------

@@ -21,7 +21,12 @@ from mercer.threads import raise_if_stopped
 
 @dataclass(frozen=True)
 class KMeansResult(Result):
-    """Clusters; ``objective`` is the inertia, and ``gap`` the share of samples that still moved.
+    r"""Clusters; ``objective`` is the inertia, and ``gap`` the share of samples that still moved.
+
+    .. math:: \|\varphi(x_i) - \mu_c\|^2 = k(x_i, x_i)
+              - \frac{2}{W_c} \sum_{j \in c} w_j\, k(x_i, x_j) + \|\mu_c\|^2
+
+    :math:`W_c` is the sum of the weights of cluster c.
 
     Attributes
     ----------
@@ -36,6 +41,11 @@ class KMeansResult(Result):
         The centres in the feature space of a factor.
     inertias : list of float
         After each iteration of the best start.
+
+    References
+    ----------
+    Schölkopf, Smola & Müller, "Nonlinear component analysis as a kernel eigenvalue problem",
+    Neural Computation 10, 1998.
     """
 
     labels: np.ndarray = field(kw_only=True)
@@ -66,7 +76,13 @@ class KMeansResult(Result):
 
 @dataclass(frozen=True)
 class KMeansSolver:
-    """Lloyd's method from several starts by k-means++.
+    r"""Lloyd's method from several starts by k-means++:
+
+    .. math:: \min \, \sum_i w_i \|\varphi(x_i) - \mu_{c(i)}\|^2, \qquad
+              \mu_c = \frac{1}{W_c} \sum_{c(i) = c} w_i\, \varphi(x_i)
+
+    c(i) is the cluster of sample i, and :math:`W_c` the sum of the weights of cluster c; labels
+    have the shape (n,).
 
     Parameters
     ----------
@@ -91,6 +107,11 @@ class KMeansSolver:
     samples that moved. With a factor of m columns an iteration costs n m k operations at most:
     samples whose centre is certainly still the nearest are not compared (Hamerly, "Making k-means
     even faster", SDM 2010), which does not change the result.
+
+    References
+    ----------
+    Lloyd, "Least squares quantization in PCM", IEEE Transactions on Information Theory 28, 1982;
+    Arthur & Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007.
 
     Examples
     --------

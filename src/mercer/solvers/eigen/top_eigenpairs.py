@@ -29,11 +29,27 @@ TINY = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True)
 class Eigenpairs(Result):
-    """Eigenvalues in decreasing order; ``coef`` has their eigenvectors as columns, (n, count).
+    r"""Eigenvalues in decreasing order; ``coef`` has their eigenvectors as columns, (n, count).
+
+    .. math:: K v_j = \lambda_j v_j, \qquad \lambda_1 \ge \lambda_2 \ge \ldots, \qquad V^\top V = I
+
+    V is ``coef``.
 
     Attributes
     ----------
     values : ndarray of shape (count,)
+
+    References
+    ----------
+    Wu & Simon, "Thick-restart Lanczos method for large symmetric eigenvalue problems", SIAM J.
+    Matrix Anal. Appl. 22, 2000.
+
+    Examples
+    --------
+    >>> from mercer.gram import DenseGram
+    >>> found = dense_eigenpairs(DenseGram(np.diag([1.0, 3.0]), symmetric=True), 1)
+    >>> found.values, abs(found.coef).round(6).tolist()
+    (array([3.]), [[0.0], [1.0]])
     """
 
     values: np.ndarray = field(default_factory=lambda: np.empty(0))
@@ -42,6 +58,10 @@ class Eigenpairs(Result):
 @dataclass(frozen=True)
 class TopEigenSolver:
     r"""The largest eigenvalues of a symmetric operator by products with blocks of vectors.
+
+    .. math:: K v = \lambda v, \qquad \|K v - \lambda v\| \le \mathrm{tol}\, \max |\lambda|
+
+    v is a unit vector of shape (n,).
 
     Parameters
     ----------
@@ -213,7 +233,22 @@ def _orthonormal(new: np.ndarray, V: np.ndarray) -> np.ndarray:
 
 
 def dense_eigenpairs(K: GramOperator, count: int) -> Eigenpairs:
-    """The same from the whole matrix: O(n³) operations, and up to two matrices besides K."""
+    r"""The largest eigenpairs from the whole matrix:
+
+    .. math:: K = V \mathrm{diag}(\lambda) V^\top
+
+    K has the shape (n, n). It takes O(n³) operations, and up to two matrices besides K.
+
+    References
+    ----------
+    Golub & Van Loan, "Matrix Computations", 4th edition, 2013, section 8.3.
+
+    Examples
+    --------
+    >>> from mercer.gram import DenseGram
+    >>> dense_eigenpairs(DenseGram(np.diag([1.0, 3.0]), symmetric=True), 1).values
+    array([3.])
+    """
     A = K.block(slice(None), slice(None)).T  # in Fortran order, as LAPACK overwrites it
     refuse_overflow(A)
     n = len(A)
@@ -224,10 +259,21 @@ def dense_eigenpairs(K: GramOperator, count: int) -> Eigenpairs:
 
 
 def factor_eigenpairs(K: FactoredGram) -> tuple[Eigenpairs, np.ndarray]:
-    """Eigenpairs from a factor: of K̃ = F̃ F̃ᵀ, where F̃ is F less the means of its columns.
+    r"""Eigenpairs of a centred matrix from its factor:
+
+    .. math:: \tilde F^\top \tilde F = Q \Lambda Q^\top, \qquad
+              \tilde K = \tilde F \tilde F^\top = V \Lambda V^\top, \qquad
+              V = \tilde F Q \Lambda^{-1/2}
+
+    F̃, of shape (n, m), is F less the means of its columns.
 
     Returns the eigenpairs of F̃ᵀ F̃, of which ``coef`` is Q (m, m) so that K̃ has the eigenvectors
     F̃ Q / √λ, and the means (m,). O(n m²) operations.
+
+    References
+    ----------
+    Schölkopf, Smola & Müller, "Nonlinear component analysis as a kernel eigenvalue problem",
+    Neural Computation 10, 1998.
     """
     require(K, "factor", "factor_eigenpairs")
     # one pass, since strips may be costly: centred by the mean of the first, then by what is left

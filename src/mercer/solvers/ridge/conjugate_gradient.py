@@ -22,7 +22,24 @@ BESIDE = 40  # bytes for each pair of columns of a factor: an eigendecomposition
 
 
 class PreparedPreconditioner(Protocol):
-    """A symmetric positive definite map on residuals."""
+    r"""A symmetric positive definite map on residuals.
+
+    .. math:: R \mapsto P R, \qquad P = P^\top, \qquad r^\top P r > 0 \text{ for } r \ne 0
+
+    R has the shape (n, outputs), and a λ for each output.
+
+    References
+    ----------
+    Golub & Van Loan, "Matrix Computations", 4th edition, 2013, section 11.5.
+
+    Examples
+    --------
+    >>> from mercer.gram import DenseGram
+    >>> apply = NystroemPreconditioner(1, 0).prepare(DenseGram(np.ones((2, 2)), symmetric=True))
+    >>> apply(np.array([[3.0], [3.0]]), np.array([1.0])).round(6)
+    array([[1.],
+           [1.]])
+    """
 
     def __call__(self, R: np.ndarray, penalties: np.ndarray) -> np.ndarray:
         """(S + λ_j I)⁻¹ R[:, j], nearly: float64 of R's shape (n, k); ``penalties`` is (k,).
@@ -34,7 +51,15 @@ class PreparedPreconditioner(Protocol):
 
 
 class Preconditioner(Protocol):
-    """What `ConjugateGradientSolver` takes: an object with ``prepare``.
+    r"""What `ConjugateGradientSolver` takes: an object with ``prepare``.
+
+    .. math:: P \approx (S + \lambda I)^{-1}, \qquad S = \sqrt W K \sqrt W
+
+    ``prepare(K, weights)`` returns the map :math:`R \mapsto P R`, for R of shape (n, outputs).
+
+    References
+    ----------
+    Golub & Van Loan, "Matrix Computations", 4th edition, 2013, section 11.5.
 
     Examples
     --------
@@ -59,7 +84,11 @@ class Preconditioner(Protocol):
 
 @dataclass(frozen=True)
 class NystroemPreconditioner:
-    r"""The inverse of :math:`\sqrt W F F^\top \sqrt W + λ I`, with a factor F of few columns.
+    r"""The inverse of an approximation with a factor F of few columns:
+
+    .. math:: R \mapsto (\sqrt W F F^\top \sqrt W + \lambda I)^{-1} R
+
+    F has the shape (n, rank), and R the shape (n, outputs).
 
     Parameters
     ----------
@@ -158,7 +187,12 @@ class NystroemInverse:
 
 @dataclass(frozen=True)
 class ConjugateGradientSolver:
-    r"""Solve :math:`(K + λ W^{-1}) a = y` with products of K alone.
+    r"""Regularised least squares with products of K alone:
+
+    .. math:: (K + \lambda W^{-1})\, a = y, \qquad \mathrm{gap} = \frac{\|b - A z\|}{\|b\|}
+
+    a has the shape (n,) or (n, outputs), and W = diag(w) holds the weights of the rows. The
+    certificate is the relative residual of the system A z = b that is solved.
 
     Parameters
     ----------

@@ -20,7 +20,11 @@ STRIP = 512  # rows of the eigenvectors that are squared at a time
 
 @dataclass(frozen=True)
 class EigenSolver:
-    r"""Solve :math:`(K + λ W^{-1}) a = y` by the eigenpairs of K, which serve every λ.
+    r"""Regularised least squares by the eigenpairs of K, which serve every λ:
+
+    .. math:: (K + \lambda W^{-1})\, a = y
+
+    a has the shape (n,) or (n, outputs), and W = diag(w) holds the weights of the rows.
 
     Parameters
     ----------
@@ -71,7 +75,12 @@ class EigenSolver:
 
 
 class EigenFactor:
-    """The eigenpairs of the weighted K. Made by `EigenSolver.factorise`.
+    r"""The eigenpairs of the weighted K. Made by `EigenSolver.factorise`.
+
+    .. math:: \sqrt W K \sqrt W = Q\, \mathrm{diag}(e)\, Q^\top, \qquad
+              a = \sqrt W Q\, \mathrm{diag}(e + \lambda)^{-1} Q^\top \sqrt W y
+
+    e are the eigenvalues.
 
     Attributes
     ----------
@@ -81,6 +90,17 @@ class EigenFactor:
         Eigenvectors as columns.
     noise : float
         Up to what size an eigenvalue is rounding.
+
+    References
+    ----------
+    Golub & Van Loan, "Matrix Computations", 4th edition, 2013, section 8.1.
+
+    Examples
+    --------
+    >>> from mercer.gram import DenseGram
+    >>> factor = EigenSolver().factorise(DenseGram(np.diag([1.0, 3.0]), symmetric=True))
+    >>> factor.eigenvalues
+    array([1., 3.])
     """
 
     def __init__(

@@ -49,7 +49,13 @@ class Leaf(NamedTuple):
 
 @dataclass(frozen=True)
 class LocalSolver:
-    r"""Solve :math:`(\hat K + λ W^{-1}) a = y` for the :math:`\hat K` of a `LocalGram`.
+    r"""Regularised least squares for the :math:`\hat K` of a `LocalGram`:
+
+    .. math:: (\hat K + \lambda W^{-1})\, a = y, \qquad
+              \hat K + \lambda I = \Lambda + F F^\top
+
+    Λ holds the blocks of the leaves and λ; a has the shape (n,) or (n, outputs), and W = diag(w)
+    holds the weights of the rows.
 
     Parameters
     ----------
@@ -68,6 +74,11 @@ class LocalSolver:
     The certificate (``Result.gap``) bounds the relative residual ‖b - (Λ + F Fᵀ) z‖ / ‖b‖ by those
     of the leaves and of the sum: that of Λ⁻¹ b as computed, that of Λ⁻¹ F as one random sum of its
     columns tells, and what was added to λ.
+
+    References
+    ----------
+    Hoerl & Kennard, "Ridge regression: biased estimation for nonorthogonal problems",
+    Technometrics 12, 1970.
 
     Examples
     --------

@@ -237,7 +237,12 @@ STRIPS = 4  # that a thread takes at a time
 
 @dataclass(frozen=True)
 class LowRankSolver:
-    r"""Minimise :math:`\sum_i w_i (y_i - f(x_i))^2 + λ \|f\|^2` over f of the centres of K.
+    r"""Regularised least squares over the functions of the centres of K:
+
+    .. math:: \min_f \, \sum_i w_i (y_i - f(x_i))^2 + \lambda \|f\|^2, \qquad
+              f(x) = \sum_{s \in S} k(x, x_s)\, a_s
+
+    S are the centres of K, and a has the shape (m,) or (m, outputs).
 
     Parameters
     ----------
@@ -251,6 +256,10 @@ class LowRankSolver:
     K's precision, summed over strips in float64; O(m³) for the eigendecomposition, in float64;
     O(m²) memory in addition to K. The certificate (``Result.gap``) is the relative residual of the
     normal equations, ‖FᵀWy - (FᵀWF + λ I) β‖ / ‖FᵀWy‖, computed from F.
+
+    References
+    ----------
+    Smola & Schölkopf, "Sparse greedy matrix approximation for machine learning", ICML 2000.
 
     Examples
     --------
@@ -282,7 +291,12 @@ class LowRankSolver:
 
 
 class LowRankFactor:
-    """The factorised normal equations, FᵀWF = Q diag(μ) Qᵀ. Made by `LowRankSolver.factorise`.
+    r"""The factorised normal equations. Made by `LowRankSolver.factorise`.
+
+    .. math:: F^\top W F = Q\, \mathrm{diag}(\mu)\, Q^\top, \qquad
+              \beta = Q\, \mathrm{diag}(\mu + \lambda)^{-1} Q^\top F^\top W y
+
+    β, of shape (m,), are coefficients on the columns of F.
 
     Attributes
     ----------
@@ -293,6 +307,18 @@ class LowRankFactor:
         What rounding leaves of an eigenvalue that is 0.
     pairs : GramEigenpairs
         All three.
+
+    References
+    ----------
+    Golub & Van Loan, "Matrix Computations", 4th edition, 2013, section 8.1.
+
+    Examples
+    --------
+    >>> from mercer.gram import DenseGram, pivoted_cholesky
+    >>> X = np.array([[1.0], [2.0]])
+    >>> K = pivoted_cholesky(DenseGram(X @ X.T, symmetric=True), rank=1, random_state=0)
+    >>> LowRankSolver().factorise(K).eigenvalues.round(6)
+    array([5.])
     """
 
     def __init__(self, K: LowRankGram, weights: np.ndarray | None = None):

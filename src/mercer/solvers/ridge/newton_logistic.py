@@ -21,8 +21,12 @@ from mercer.solvers.result import Reason, Result
 
 @dataclass(frozen=True)
 class NewtonLogistic:
-    r"""Minimise :math:`-\sum_i w_i \log p_{y_i}(x_i) + \frac{λ}{2} \|B\|^2` for f = T B + b
-    on the rows of the factor T of K = T Tᵀ.
+    r"""Logistic regression on the rows of a factor, by Newton steps:
+
+    .. math:: \min_{B, b} \, -\sum_i w_i \log p_{y_i}(x_i) + \frac{\lambda}{2} \|B\|^2, \qquad
+              f = T B + b
+
+    T, of shape (n, r), is the factor of K = T Tᵀ; B has the shape (r, outputs), b (outputs,).
 
     One output is a logistic model of p = 1 / (1 + exp(-f)); k > 1 outputs are a multinomial one,
     p = softmax(f). The intercept b is not penalised.
@@ -46,6 +50,10 @@ class NewtonLogistic:
     products suffice. Products are in T's precision; B, g and the objective in float64. A step
     costs O(n r outputs) for each product, memory O((n + r) outputs). The certificate
     (``Result.gap``) is ½ gᵀ H⁻¹ g, relative to the objective.
+
+    References
+    ----------
+    Boyd & Vandenberghe, "Convex Optimization", 2004, section 9.5.
 
     Examples
     --------

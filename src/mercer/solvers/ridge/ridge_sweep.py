@@ -45,7 +45,13 @@ FLOAT32 = 1e-4  # σ / ‖S‖ from which a factor in float32 spans nearly the s
 
 @dataclass(frozen=True)
 class RidgeSweep:
-    r"""Solve :math:`(K + λ W^{-1}) a = y` for many λ.
+    r"""Regularised least squares for many λ:
+
+    .. math:: (K + \lambda_j W^{-1})\, a_j = y, \qquad
+              z(\lambda) = V (V^\top S V + \lambda I)^{-1} V^\top b
+
+    V is a basis of solutions that all λ share; each :math:`a_j` has the shape (n,) or (n,
+    outputs).
 
     Parameters
     ----------
@@ -257,7 +263,13 @@ def _shifts(penalties: np.ndarray, most: int) -> np.ndarray:
 
 
 class RidgeFolds:
-    """Held-out predictions of f(x) = k(x)ᵀ a + b, where b is the mean of the training targets.
+    r"""Held-out predictions of every fold from one pass over the factor of K.
+
+    .. math:: f_v(x) = k(x, S)\, a_v + b_v, \qquad
+              F_{-v}^\top W F_{-v} = F^\top W F - F_v^\top W F_v
+
+    Fold v, with the rows :math:`F_v` of the factor, is left out; S are the centres, and
+    :math:`b_v` is the mean of the training targets.
 
     Parameters
     ----------
@@ -274,6 +286,11 @@ class RidgeFolds:
     -----
     O(n m²) operations for all folds and O(m³) for each; O(m²) memory for each. `leave_one_out`
     takes O(n m²) for each fold.
+
+    References
+    ----------
+    Pahikkala, Boberg & Salakoski, "Fast n-fold cross-validation for regularized least-squares",
+    SCAI 2006.
 
     Examples
     --------

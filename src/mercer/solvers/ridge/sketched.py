@@ -29,8 +29,13 @@ SIGNS = 2  # entries of the sketch in each column
 
 @dataclass(frozen=True)
 class SketchedSolver:
-    r"""Minimise :math:`\sum_i w_i (y_i - f(x_i))^2 + λ \|f\|^2` over f of the centres of K, by
-    conjugate gradients with a sketched preconditioner.
+    r"""Regularised least squares over the functions of many centres, by conjugate gradients with a
+    sketched preconditioner:
+
+    .. math:: \min_f \, \sum_i w_i (y_i - f(x_i))^2 + \lambda \|f\|^2, \qquad
+              f(x) = \sum_{s \in S} k(x, x_s)\, a_s
+
+    S are the centres of K, and a has the shape (m,) or (m, outputs).
 
     Parameters
     ----------
@@ -101,7 +106,27 @@ class SketchedSolver:
 
 
 class SketchedFactor:
-    """K[:, S], L, and the sketched normal matrix. Made by `SketchedSolver.factorise`."""
+    r"""K[:, S], L, and the sketched normal matrix. Made by `SketchedSolver.factorise`.
+
+    .. math:: B = K_{:S} L^{-\top}, \qquad K_{SS} = L L^\top, \qquad
+              B^\top W B \approx (\Omega \sqrt W B)^\top (\Omega \sqrt W B)
+
+    Ω is the sketch, and B has the shape (n, m).
+
+    References
+    ----------
+    Rokhlin & Tygert, "A fast randomized algorithm for overdetermined linear least-squares
+    regression", PNAS 105, 2008.
+
+    Examples
+    --------
+    >>> from mercer.gram import DenseGram, pivoted_cholesky
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 2.0])
+    >>> K = pivoted_cholesky(DenseGram(X @ X.T, symmetric=True), rank=1, random_state=0)
+    >>> coef = SketchedSolver(penalty=0.5).factorise(K).solve(y, penalty=0.5).coef
+    >>> (X @ X[K.centres].T @ coef).round(3)
+    array([0.   , 0.909, 1.818])
+    """
 
     def __init__(self, K: LowRankGram, weights: np.ndarray | None, solver: SketchedSolver):
         self.solver, self.n_jobs = solver, K.n_jobs

@@ -76,7 +76,11 @@ class FactorRows(RowSource):
 
 @singledispatch
 def row_source(K: GramOperator, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
-    """The source of rows of K for a solver that reads some of the rows many times.
+    r"""The source of rows of K for a solver that reads some of the rows many times.
+
+    .. math:: K_{r:} = (k(x_r, x_1), \ldots, k(x_r, x_n))
+
+    A row r has the shape (n,).
 
     ``row_source.register(MyGram)`` makes another function the one for a class of operators.
 

@@ -36,7 +36,16 @@ class Square:
 
 
 class RowSource(ABC):
-    """Abstract: K between n rows and columns; a solver can leave some of them out for a time."""
+    r"""K between n rows and columns; a solver can leave some of them out for a time. Abstract.
+
+    .. math:: K_{r:} = (k(x_r, x_1), \ldots, k(x_r, x_n)), \qquad K b = \sum_{r} b_r K_{r:}
+
+    The rows r are read many times, and mostly kept.
+
+    References
+    ----------
+    Chang & Lin, "LIBSVM: a library for support vector machines", ACM TIST 2, 2011.
+    """
 
     #: whether columns can be left out, see `narrow`
     can_narrow = False

@@ -21,7 +21,13 @@ LAST_DIGITS = 4 * float(np.finfo(float).eps)  # relative error of a sum, as meas
 
 @dataclass(frozen=True)
 class DualProblem:
-    """The data of the problem, without K.
+    r"""The dual problem of a support vector machine, without K:
+
+    .. math:: \min_\alpha \, \tfrac12 \alpha^\top Q \alpha + p^\top \alpha, \qquad
+              0 \le \alpha_i \le C_i, \qquad
+              y^\top \alpha = 0, \qquad Q_{ij} = y_i y_j K_{r_i r_j}
+
+    :math:`r_i` is the row of K that variable i reads.
 
     Attributes
     ----------
@@ -35,6 +41,11 @@ class DualProblem:
         Upper bounds; infinite for a hard margin.
     sums : (float, float), optional
         Σ α over y = +1 and over y = -1 if they are given; None for the constraint yᵀα = 0.
+
+    References
+    ----------
+    Chang & Lin, "LIBSVM: a library for support vector machines", ACM TIST 2, 2011, sections 2 and
+    4.
 
     Examples
     --------

@@ -40,7 +40,13 @@ SHRINK_ROUNDS = 50  # after this many rounds, it looks for variables that can be
 
 @dataclass(frozen=True)
 class SmoSolver:
-    """Batch SMO (sequential minimal optimisation).
+    r"""Batch SMO (sequential minimal optimisation).
+
+    .. math:: \mathrm{gap} = \alpha^\top g + \sum_i C_i \max(0, \rho\, y_i - g_i), \qquad
+              g = Q \alpha + p
+
+    Q, p, C and y are those of the `DualProblem` with v variables, and ρ is minus the bias. The gap
+    bounds how far the value is from the optimum, for problems with yᵀα = 0.
 
     Parameters
     ----------
@@ -66,6 +72,11 @@ class SmoSolver:
     report : callable, optional
         Called in each round with its number, the violation, the number of active rows and the
         number of variables that are not 0.
+
+    References
+    ----------
+    Platt, "Fast training of support vector machines using sequential minimal optimization", 1998;
+    Chang & Lin, "LIBSVM: a library for support vector machines", ACM TIST 2, 2011.
 
     Examples
     --------
@@ -192,7 +203,11 @@ class SmoSolver:
 
 @dataclass(frozen=True)
 class SmoResult(Result):
-    """A `Result` with the dual variables, for warm starts.
+    r"""A `Result` with the dual variables, for warm starts.
+
+    .. math:: w = \sum_i \alpha_i y_i\, \varphi(x_{r_i}), \qquad \|w\|^2 = \beta^\top K \beta
+
+    β, of shape (n,), sums α y over the variables of each row.
 
     Attributes
     ----------
@@ -206,6 +221,10 @@ class SmoResult(Result):
         The largest amount by which a pair of variables violates optimality.
     products : ndarray of shape (n,)
         Kβ.
+
+    References
+    ----------
+    Chang & Lin, "LIBSVM: a library for support vector machines", ACM TIST 2, 2011.
 
     Examples
     --------

@@ -24,17 +24,27 @@ CONSTANT = 64  # a centred matrix this many units of rounding large is 0
 
 
 class InnerProducts(NamedTuple):
-    """Inner products of T centred Gram matrices and a target.
+    r"""Inner products of T centred Gram matrices and a target.
+
+    .. math:: M_{st} = \langle K^c_s, K^c_t \rangle_F, \qquad
+              a_t = \langle K^c_t, Y Y^\top \rangle_F
+
+    :math:`K^c` is the centred matrix.
 
     Attributes
     ----------
     grams : ndarray of shape (T, T) or (T,)
-        :math:`\\langle K_s^c, K_t^c \\rangle_F`, or only those of each matrix with itself; 0 for
+        :math:`\langle K_s^c, K_t^c \rangle_F`, or only those of each matrix with itself; 0 for
         a matrix that is constant up to rounding.
     target : ndarray of shape (T,)
-        :math:`\\langle K_t^c, Y Y^\\top \\rangle_F`.
+        :math:`\langle K_t^c, Y Y^\top \rangle_F`.
     norm : float
-        :math:`\\|Y Y^\\top\\|_F` of the centred Y.
+        :math:`\|Y Y^\top\|_F` of the centred Y.
+
+    References
+    ----------
+    Cortes, Mohri & Rostamizadeh, "Algorithms for learning kernels based on centered alignment",
+    JMLR 13, 2012.
     """
 
     grams: np.ndarray
@@ -53,6 +63,11 @@ def inner_products(
 ) -> InnerProducts:
     r"""Inner products of centred Gram matrices with each other and with a centred Y Yᵀ.
 
+    .. math:: \langle K^c_s, K^c_t \rangle_F = \sum_{ij} (K^c_s)_{ij} (K^c_t)_{ij}, \qquad
+              K^c = H K H, \qquad H = I - 1 1^\top / n
+
+    With weights H subtracts the weighted mean.
+
     Parameters
     ----------
     grams : sequence of T GramOperator of shape (n, n), symmetric
@@ -70,6 +85,11 @@ def inner_products(
     Each matrix is computed once. O(n² T²) operations with pairs, O(n² T) without; memory for a tile
     of each matrix, and O(n T). The mean of at most 256 rows is subtracted first: the sums are then
     of numbers of the size of the centred ones, and few digits are lost.
+
+    References
+    ----------
+    Cortes, Mohri & Rostamizadeh, "Algorithms for learning kernels based on centered alignment",
+    JMLR 13, 2012.
 
     Examples
     --------

@@ -24,8 +24,13 @@ from mercer.threads import ordered_map, raise_if_stopped
 
 @dataclass(frozen=True)
 class AlignmentWeights:
-    r"""Weights :math:`\mu \ge 0` of the sum with the largest alignment
-    :math:`\langle K^c_\mu, Y Y^\top \rangle / (\|K^c_\mu\| \|Y Y^\top\|)`.
+    r"""Weights of the sum with the largest alignment to the targets:
+
+    .. math:: \max_{\mu \ge 0}
+              \frac{\langle K^c_\mu, Y Y^\top \rangle}{\|K^c_\mu\| \, \|Y Y^\top\|}, \qquad
+              K_\mu = \sum_t \mu_t K_t
+
+    The matrices have the shape (n, n), and :math:`K^c` is the centred one.
 
     Parameters
     ----------
@@ -103,9 +108,13 @@ ZERO = 1e-12  # a value so small compared with K is 0: the hulls of the classes 
 
 @dataclass(frozen=True)
 class EasyWeights:
-    r"""EasyMKL: :math:`\mu_t \propto \gamma^\top Y K_t Y \gamma` for the distribution γ with the
-    least :math:`\gamma^\top Y [(1 - \lambda) \sum_t K_t + \lambda W^{-1}] Y \gamma` and the sum 1
-    in each of two classes.
+    r"""EasyMKL: weights from the distribution with the least margin.
+
+    .. math:: \mu_t \propto \gamma^\top Y K_t Y \gamma, \qquad
+              \gamma = \mathrm{argmin} \,
+              \gamma^\top Y [(1 - \lambda) \sum_t K_t + \lambda W^{-1}] Y \gamma
+
+    γ >= 0, of shape (n,), has the sum 1 in each of two classes.
 
     Parameters
     ----------

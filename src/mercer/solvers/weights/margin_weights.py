@@ -116,7 +116,12 @@ class Machines(ABC):
 
 @dataclass(frozen=True)
 class HingeMachines(Machines):
-    """Support vector machines, each on some of the rows.
+    r"""Support vector machines, each on some of the rows.
+
+    .. math:: J(K) = \sum_m \max_\alpha \, (-p^\top \alpha - \tfrac12 \alpha^\top Q_m \alpha),
+              \frac{\partial J}{\partial \mu_t} = -\tfrac12 \sum_m \beta_m^\top K_t \beta_m
+
+    Machine m has the dual problem of its `DualProblem`; :math:`K = \sum_t \mu_t K_t`.
 
     Parameters
     ----------
@@ -127,6 +132,10 @@ class HingeMachines(Machines):
         The duality gap of each machine, relative to its value.
     memory, n_jobs
         The same as for `mercer.gram.gram`.
+
+    References
+    ----------
+    Rakotomamonjy, Bach, Canu & Grandvalet, "SimpleMKL", JMLR 9, 2008.
     """
 
     problems: list[DualProblem]
@@ -170,8 +179,13 @@ class HingeMachines(Machines):
 
 @dataclass(frozen=True)
 class RidgeMachine(Machines):
-    r"""Ridge regression: :math:`J(K) = \max_\beta \, \sum y^\top \beta - \tfrac12 \beta^\top
-    (K + \lambda W^{-1}) \beta`, which is half the least penalised sum of squares over λ.
+    r"""Ridge regression as a machine whose kernels have weights:
+
+    .. math:: J(K) = \max_\beta \, \sum_c y_c^\top \beta_c
+              - \tfrac12 \beta_c^\top (K + \lambda W^{-1}) \beta_c
+
+    β has the shape (n, c), a column for each output. J is half the least penalised sum of squares
+    over λ.
 
     Parameters
     ----------
@@ -181,6 +195,10 @@ class RidgeMachine(Machines):
     weights : ndarray of shape (n,), optional
     memory : int, str or None
         The same as for `mercer.gram.gram`; K and its factor are held in any case.
+
+    References
+    ----------
+    Rakotomamonjy, Bach, Canu & Grandvalet, "SimpleMKL", JMLR 9, 2008.
     """
 
     Y: np.ndarray

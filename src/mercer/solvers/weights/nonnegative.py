@@ -24,7 +24,11 @@ STEPS = 30  # for each number: far more than problems need
 
 
 def nonnegative_minimum(Q: np.ndarray, c: np.ndarray, *, simplex: bool = False) -> Result:
-    r"""Minimise ½ vᵀQv - cᵀv over v >= 0, or over the simplex.
+    r"""Minimise a convex quadratic function over nonnegative numbers, or over the simplex:
+
+    .. math:: \min_{v \ge 0} \, \tfrac12 v^\top Q v - c^\top v
+
+    With ``simplex`` the sum of v is 1.
 
     Parameters
     ----------
@@ -45,6 +49,10 @@ def nonnegative_minimum(Q: np.ndarray, c: np.ndarray, *, simplex: bool = False) 
     -----
     O(T³) for each number that becomes 0 or ceases to be 0, which is T times at most in practice. If
     there are many solutions, v is nearly the one of least norm.
+
+    References
+    ----------
+    Lawson & Hanson, "Solving Least Squares Problems", 1974, chapter 23.
 
     Examples
     --------
