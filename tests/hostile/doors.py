@@ -352,7 +352,7 @@ NO_DATA = {
          "Comparison Composite Coordinates Distance Meaning Norm"),
         ("distributed", "needs dask", """ClusterLostError DaskEngine Engine Partition
          ThreadEngine need_mercer"""),
-        ("gram", "reads encoded samples or matrices", """CentredGram Columns CombinedGram
+        ("gram", "reads encoded samples or matrices", """CentredGram PreparedSide CombinedGram
          CrossFeatureGram DenseGram FactoredGram FeatureGram GramFactor GramOperator LabelledGram
          Leaves LocalGram LowRankGram MatrixPart Means MultipliedGram Place ScaledGram ShiftedGram
          TiledGram TriangleGram grow_leaves held_for_products low_rank_gram pivoted_cholesky

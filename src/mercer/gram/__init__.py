@@ -28,10 +28,10 @@ from mercer.gram.place import ApproximationWarning, Place, PlaceOfLearner, Prepa
 from mercer.gram.tiled import TiledGram, TriangleGram, held_for_products
 
 __all__ = [
-    "CentredGram", "Columns", "CombinedGram", "CrossFeatureGram", "DenseGram", "FactoredGram",
+    "CentredGram", "CombinedGram", "CrossFeatureGram", "DenseGram", "FactoredGram",
     "FeatureGram", "GramFactor", "GramOperator", "LabelledGram", "Leaves", "LocalGram",
     "LowRankGram", "MatrixPart", "Means",
-    "MultipliedGram", "Place", "ScaledGram", "ShiftedGram",
+    "MultipliedGram", "Place", "PreparedSide", "ScaledGram", "ShiftedGram",
     "TiledGram", "TriangleGram", "gram", "grow_leaves", "held_for_products", "low_rank_gram",
     "pivoted_cholesky", "register", "require",
 ]  # fmt: skip

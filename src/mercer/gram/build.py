@@ -52,8 +52,8 @@ def gram(
     kernel : Kernel
         The kernel, bound to the training samples.
     X, Z : encoded samples
-        Samples encoded by ``kernel.encode``; Z defaults to X, and may be `Columns`, which several
-        matrices have.
+        Samples encoded by ``kernel.encode``; Z defaults to X, and may be a `PreparedSide`, which
+        several matrices have.
     place : Place, optional
         Memory, threads and device; None means half of the free memory and all cores.
     rank : int, optional

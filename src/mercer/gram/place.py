@@ -2,7 +2,7 @@
 and samples as they read them.
 
 A learner makes one `Place` from its parameters; operators keep it and answer what fits there.
-Samples are prepared once for several matrices (`Columns`), or rounded to float32.
+Samples are prepared once for several matrices (`PreparedSide`), or rounded to float32.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ class PreparedSide:
     >>> import numpy as np
     >>> from mercer.gram import gram
     >>> from mercer.kernels import RBF
-    >>> columns = Columns(RBF(0.5), np.arange(6.0).reshape(3, 2))
+    >>> columns = PreparedSide(RBF(0.5), np.arange(6.0).reshape(3, 2))
     >>> [gram(columns.kernel, x[None], columns).dense().round(2).tolist() for x in np.eye(2)]
     [[[0.37, 0.01, 0.0]], [[1.0, 0.02, 0.0]]]
     """
