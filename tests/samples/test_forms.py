@@ -1078,7 +1078,6 @@ def numbers_of(found):
 @pytest.mark.parametrize(("kind", "form"), EACH)
 def test_a_display_and_a_cluster_read_the_same(kind, form, door):
     plain, X, kernel, _ = of(kind, form)
-    plt.close("all")  # of other tests
     made, known = (numbers_of(DRAWN[door](rows, kernel)) for rows in (X, plain))
     assert len(made) == len(known)
     for one, other in zip(made, known):

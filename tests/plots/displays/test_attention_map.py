@@ -10,12 +10,6 @@ from mercer.plots import AttentionDisplay
 WEIGHTS = np.array([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0]])
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 def labels(axis):
     return [label.get_text() for label in axis.get_ticklabels()]
 

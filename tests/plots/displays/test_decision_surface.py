@@ -28,12 +28,6 @@ IRIS = load_iris()
 PETALS, SPECIES = IRIS.data[:, 2:], IRIS.target_names[IRIS.target]
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 def grid_of(display):
     return np.column_stack([c.ravel() for c in np.meshgrid(display.x, display.y)])
 

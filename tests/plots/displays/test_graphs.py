@@ -36,14 +36,6 @@ def chain(labels):
     return (len(labels), [(i, i + 1) for i in range(len(labels) - 1)], list(labels))
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
-
-
 def test_only_nodes_of_the_bond_lose_something():
     loss, full, answer = GraphDisplay.losses(Bonds(), chain("CCNOCC"))
     assert_allclose(loss, [0, 0, 1, 1, 0, 0])

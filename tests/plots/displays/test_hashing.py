@@ -1,6 +1,5 @@
 """The displays of approximate search: numbers by the formula, drawings by their numbers."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -11,12 +10,6 @@ from mercer.plots import HashingDisplay, RecallTimeDisplay
 from mercer.search import BruteForce
 
 X = np.random.default_rng(0).normal(size=(300, 5))
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
 
 
 def test_the_curve_is_that_of_the_index():

@@ -13,12 +13,6 @@ from mercer.plots import LayerDisplay
 X, y = load_iris(return_X_y=True)
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 def test_a_line_for_each_layer_and_ranking_and_a_mark_for_the_choice():
     model = MultilayerKernelMachine(2, random_state=0).fit(X, y)
     display = LayerDisplay.from_estimator(model)

@@ -26,12 +26,6 @@ IRIS = load_iris()
 SPECIES = IRIS.target_names[IRIS.target]
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 # --- two classes ------------------------------------------------------------------------------
 
 MODELS = {

@@ -1,6 +1,5 @@
 """Pictures of Shapley values: what is drawn where, and what is refused."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -11,12 +10,6 @@ from mercer.plots import ShapleyDisplay
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
 MODEL = SVR(C=10).fit(X, 3 * X[:, 2] + X[:, 0])
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def test_bars_of_a_row_are_its_values_the_largest_on_top():

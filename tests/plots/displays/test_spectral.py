@@ -21,12 +21,6 @@ from mercer.solvers import CholeskySolver, ConjugateGradientSolver, NystroemPrec
 X, y = load_iris(return_X_y=True)
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 def test_an_embedding_draws_each_class_at_its_scores():
     pca = KernelPCA(3, kernel="rbf").fit(X)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
