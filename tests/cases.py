@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lanes import written
 from mercer import distances as d, kernels as k
 from mercer.distances.products import dense_rows, inner_products
 
@@ -551,4 +552,5 @@ def name(case):
     """A readable test id."""
     if isinstance(case, tuple):
         return name(case[0])
-    return re.sub(r" at 0x\w+", "", " ".join(repr(case).split()))  # the same in every process
+    text = " ".join(written(case).split())
+    return re.sub(r" at 0x\w+", "", text)  # the same in every process

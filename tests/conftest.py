@@ -7,6 +7,8 @@ the profile "explore" draws other ones each time (``make explore``).
 
 import gc
 import sys
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -61,3 +63,18 @@ def pytest_runtest_teardown() -> None:
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is not None:
         pyplot.close("all")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def short_maps(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Maps of rows in reports have 10 steps, not 250, which take a fifth of the time of a fit by
+    the command; tests of reports do not look at where the rows are."""
+    if request.path.relative_to(Path(__file__).parent).parts[0] not in ("cli", "plots"):
+        yield
+        return
+    from mercer.learners.neighbours import NeighbourEmbedding
+    from mercer.plots.report import kernel
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel, "NeighbourEmbedding", partial(NeighbourEmbedding, steps=10))
+        yield

@@ -107,7 +107,7 @@ def estimator_on_objects(item: Any) -> tuple[Hashable, tuple]:
 def written(value: Any) -> str:
     """Its text, made once for all tests that have it: scikit-learn takes a millisecond for it."""
     if id(value) not in TEXTS:
-        TEXTS[id(value)] = str(value), value  # kept, for else another value gets its number
+        TEXTS[id(value)] = repr(value), value  # kept, for else another value gets its number
     return TEXTS[id(value)][0]
 
 
