@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.comparison import Comparison, Meaning
-from mercer.estimator import estimator
+from mercer.estimator import documented, estimator
 from mercer.persistence import fields, number, optional, whole
 from mercer.samples import (
     FINGERPRINTS,
@@ -157,7 +157,14 @@ def cheapest(shares: np.ndarray, cost: float, most: int, each: int = 1) -> int:
 
 
 class ReadsSets(SharesItems):
-    """Abstract: a comparison of sets. A set may be a string of items with a separator."""
+    """Abstract: a comparison of sets. A set may be a string of items with a separator.
+
+    Parameters
+    ----------
+    separator : str, optional
+        The separator between the items of a set that is given as one string, as in
+        `mercer.kernels.Intersection`.
+    """
 
     kind = "sets"
 
@@ -442,6 +449,7 @@ def molecule_distance() -> Tanimoto:
     return Tanimoto(fingerprint="morgan")
 
 
+@documented
 class Dice(ReadsSets, Distance):
     r"""Dice distance of sets
 
@@ -449,11 +457,6 @@ class Dice(ReadsSets, Distance):
 
     Two empty sets are at distance 0. It is not a metric: {a} and {b} are at distance 1, but both
     are at distance 1/3 from {a, b}.
-
-    Parameters
-    ----------
-    separator : str, optional
-        The separator between the items of a set that is given as one string, as in `Jaccard`.
 
     See Also
     --------

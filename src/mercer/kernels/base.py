@@ -316,6 +316,21 @@ class Kernel(Comparison):
         return NODES["On"](self, columns)
 
 
+class OfFeatures(Kernel):
+    """Abstract: the inner product of ``features``, which a block computes once for each row."""
+
+    def prepare(self, X: Samples, like: Samples | None = None) -> Prepared:
+        return X if isinstance(X, Prepared) else Prepared((self.features(X),))
+
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
+        X, Z = self.sides(X, Z)
+        return X.parts[0] @ Z.parts[0].T
+
+    def diag(self, X: Any) -> np.ndarray:
+        F = self.prepare(X).parts[0]
+        return np.einsum("ij,ij->i", F, F)
+
+
 class Radial(Kernel):
     r"""A distance ρ, and a decreasing function g of it, the ``profile``
 

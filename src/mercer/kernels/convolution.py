@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 
 from mercer import _native
 from mercer.distances import Meaning
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import OfFeatures
 from mercer.persistence import fields, floats, offsets, one_of, whole
-from mercer.samples import Prepared, Samples, Series, is_whole
+from mercer.samples import Series, is_whole
 
 TAPS = 9  # of every kernel
 MOST_CHANNELS = 9  # that one kernel reads
@@ -315,7 +315,7 @@ ROUNDING = 1e-12  # the spread of equal shares is no larger
 COUNT, GROUPS = 10_000, 64  # of the features of MiniRocket, and of Hydra
 
 
-class Convolutions(Kernel):
+class Convolutions(OfFeatures):
     r"""Convolution kernel
 
     .. math:: k(x, z) = \langle φ(x), φ(z) \rangle / (\|φ(x)\| \|φ(z)\|)
@@ -413,14 +413,3 @@ class Convolutions(Kernel):
 
     def pair_cost(self, X: Series) -> float:
         return 2.0 * (COUNT + 100 * GROUPS)
-
-    def prepare(self, X: Series, like: Samples | None = None) -> Prepared:
-        return X if isinstance(X, Prepared) else Prepared((self.features(X),))
-
-    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
-        X, Z = self.sides(X, Z)
-        return X.parts[0] @ Z.parts[0].T
-
-    def diag(self, X: Any) -> np.ndarray:
-        F = self.prepare(X).parts[0]
-        return np.einsum("ij,ij->i", F, F)

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.distances import INDEX, Meaning, ReadsCounts
+from mercer.estimator import documented
 from mercer.kernels.base import Kernel
 from mercer.kernels.radial import RBF
 from mercer.kernels.sets import FORMULAS
@@ -36,6 +37,7 @@ class CountedFragments(ReadsCounts, Kernel):
     Parameters
     ----------
     formula : {"minmax", "dot"}, default="minmax"
+        Which formula of `Tanimoto` is used.
     stereo : bool, default=False
         Whether mirror images differ.
     """
@@ -77,6 +79,7 @@ def check_radius(radius: int) -> None:
         raise ValueError(f"radius={radius!r}: give a whole number from 0 to 10.")
 
 
+@documented
 class Morgan(CountedFragments):
     r"""Tanimoto kernel of neighbourhoods in molecules (ECFP, Morgan's fingerprint)
 
@@ -94,8 +97,6 @@ class Morgan(CountedFragments):
     roles : bool, default=False
         Whether atoms are told apart by their roles (donor, acceptor, aromatic, halogen, acid, base)
         instead of their elements: FCFP.
-    stereo : bool, default=False
-        Whether mirror images differ.
 
     Raises
     ------
@@ -214,6 +215,7 @@ class AtomAssignment(ReadsCounts, Kernel):
         return self.sizes(X)
 
 
+@documented
 class AtomPairs(CountedFragments):
     r"""Tanimoto kernel of pairs of atoms
 
@@ -221,13 +223,6 @@ class AtomPairs(CountedFragments):
 
     where :math:`n_j` counts the pairs of kind j: the elements of both atoms, their neighbours and π
     electrons, and the number of bonds between them.
-
-    Parameters
-    ----------
-    formula : {"minmax", "dot"}, default="minmax"
-        Which formula of `Tanimoto` is used.
-    stereo : bool, default=False
-        Whether mirror images differ.
 
     See Also
     --------
@@ -257,6 +252,7 @@ class AtomPairs(CountedFragments):
         return Fingerprint("pairs", 0, bool(self.stereo))
 
 
+@documented
 class Torsions(CountedFragments):
     r"""Tanimoto kernel of four atoms in a row (topological torsions)
 
@@ -264,13 +260,6 @@ class Torsions(CountedFragments):
 
     where :math:`n_j` counts the rows of kind j: the element of each of the four atoms, its
     neighbours and its π electrons.
-
-    Parameters
-    ----------
-    formula : {"minmax", "dot"}, default="minmax"
-        Which formula of `Tanimoto` is used.
-    stereo : bool, default=False
-        Whether mirror images differ.
 
     See Also
     --------

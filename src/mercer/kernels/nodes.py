@@ -121,7 +121,22 @@ class OnNodes(Kernel):
         return largest_at_most(*graph.laplacian())  # that of D + A is not smaller
 
 
-class Diffusion(OnNodes):
+class OfTime(OnNodes):
+    """Abstract: how far something spreads from a node in the time β."""
+
+    free = ("beta",)
+
+    def __init__(self, graph: Any, beta: float = 1.0, laplacian: str = "plain"):
+        self.graph = graph
+        self.beta = beta
+        self.laplacian = laplacian
+
+    def validate(self) -> None:
+        super().validate()
+        check_not_negative("beta", self.beta)
+
+
+class Diffusion(OfTime):
     r"""Diffusion kernel between the nodes of one graph
 
     .. math:: k(i, j) = \exp(-\beta L)_{ij} ,
@@ -175,17 +190,6 @@ class Diffusion(OnNodes):
         "exp(−β L)[x, z]", "how much of what starts at one node is at the other after a time"
     )
 
-    free = ("beta",)
-
-    def __init__(self, graph: Any, beta: float = 1.0, laplacian: str = "plain"):
-        self.graph = graph
-        self.beta = beta
-        self.laplacian = laplacian
-
-    def validate(self) -> None:
-        super().validate()
-        check_not_negative("beta", self.beta)
-
     def values_of(self, eigenvalues: np.ndarray) -> np.ndarray:
         return np.exp(-float(self.beta) * eigenvalues)
 
@@ -194,7 +198,7 @@ class Diffusion(OnNodes):
         return exponential(float(self.beta), self._largest(graph), own, shared)
 
 
-class RegularisedLaplacian(OnNodes):
+class RegularisedLaplacian(OfTime):
     r"""Regularised Laplacian kernel between the nodes of one graph
 
     .. math:: k(i, j) = ((I + \beta L)^{-1})_{ij}
@@ -242,17 +246,6 @@ class RegularisedLaplacian(OnNodes):
     """
 
     meaning = Meaning("(I + β L)⁻¹[x, z]", "how often a walk from one node stops at the other")
-
-    free = ("beta",)
-
-    def __init__(self, graph: Any, beta: float = 1.0, laplacian: str = "plain"):
-        self.graph = graph
-        self.beta = beta
-        self.laplacian = laplacian
-
-    def validate(self) -> None:
-        super().validate()
-        check_not_negative("beta", self.beta)
 
     def values_of(self, eigenvalues: np.ndarray) -> np.ndarray:
         return 1 / (1 + float(self.beta) * eigenvalues)

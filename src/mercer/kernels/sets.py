@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from mercer import _native
 from mercer.distances import INDEX, Meaning, ReadsCounts, ReadsSets, feature_sum
+from mercer.estimator import documented
 from mercer.kernels.base import Formula, Kernel, Term, values
 from mercer.kernels.radial import bound_gamma, check_gamma, moments, reciprocal
 from mercer.kernels.separable import product_of_columns, sum_of_columns
@@ -75,18 +76,13 @@ class Intersection(ReadsSets, Kernel):
         return X.indicators(X.known)
 
 
+@documented
 class DerivedSubsets(ReadsSets, Kernel):
     r"""Derived-subsets kernel
 
     .. math:: k(A, B) = 2^{\#(A \cap B)} ,
 
     the number of subsets that two sets share.
-
-    Parameters
-    ----------
-    separator : str, optional
-        The separator between the items of a set that is given as one string, as in
-        `Intersection`.
 
     Notes
     -----
@@ -131,18 +127,13 @@ class DerivedSubsets(ReadsSets, Kernel):
         return np.ones(len(sizes)), sizes
 
 
+@documented
 class Jaccard(ReadsSets, Kernel):
     r"""Jaccard kernel of sets
 
     .. math:: k(A, B) = \#(A \cap B) / \#(A \cup B)
 
     (Tanimoto's coefficient); 1 for two empty sets.
-
-    Parameters
-    ----------
-    separator : str, optional
-        The separator between the items of a set that is given as one string, as in
-        `Intersection`.
 
     See Also
     --------
@@ -251,18 +242,13 @@ class Tanimoto(ReadsCounts, Kernel):
         return np.ones(X.shape[0], X.dtype)
 
 
+@documented
 class Dice(ReadsSets, Kernel):
     r"""Dice kernel of sets
 
     .. math:: k(A, B) = 2 \#(A \cap B) / (\#A + \#B) ;
 
     1 for two empty sets.
-
-    Parameters
-    ----------
-    separator : str, optional
-        The separator between the items of a set that is given as one string, as in
-        `Intersection`.
 
     See Also
     --------

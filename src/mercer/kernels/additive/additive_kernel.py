@@ -19,9 +19,9 @@ from mercer import _native
 from mercer.distances import Meaning, dense_rows
 from mercer.estimator import estimator
 from mercer.kernels.additive.bins import MOST, TableBins
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import OfFeatures
 from mercer.persistence import fields, whole
-from mercer.samples import Prepared, Samples, float_array, is_number, is_whole
+from mercer.samples import Samples, float_array, is_number, is_whole
 
 LEAST = 1e-9  # eigenvalue, in parts of the largest, that is not rounding
 
@@ -233,7 +233,7 @@ class LearntAdditive:
 
 
 @estimator
-class Additive(Kernel):
+class Additive(OfFeatures):
     r"""Sum of centred kernels of single columns and of pairs of columns,
 
     .. math:: k(x, z) = \sum_j w_j \tilde k_j(x_j, z_j)
@@ -386,14 +386,3 @@ class Additive(Kernel):
                 f"{len(self.parts.functions)}: give the same columns."
             )
         return self.parts.features(rows, scales)
-
-    def prepare(self, X: Samples, like: Prepared | None = None) -> Prepared:
-        return X if isinstance(X, Prepared) else Prepared((self.features(X),))
-
-    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
-        X, Z = self.sides(X, Z)
-        return X.parts[0] @ Z.parts[0].T
-
-    def diag(self, X: Prepared) -> np.ndarray:
-        F = self.prepare(X).parts[0]
-        return np.einsum("ij,ij->i", F, F)

@@ -37,12 +37,12 @@ from mercer.learners.base.parameters import (
 from mercer.learners.base.part_fit import ClassTotals, FitsInParts, PartFit, Survey
 from mercer.learners.base.reasons import (
     KernelSum,
+    MeansOfRows,
     Reasons,
     all_pairs,
     by_class,
     by_pair,
     largest_parts,
-    signed_reasons,
     votes,
 )
 from mercer.learners.base.training import (
@@ -72,7 +72,7 @@ from mercer.streams import join_rows, take_rows
 __all__ = [
     "LIMITS", "PENALTY_ROWS", "SQUARES", "CentreFit", "ClassTotals", "Classifier",
     "DistanceLearner", "FitPath", "FitsInParts", "KernelLearner", "KernelSum", "Limits",
-    "LinearLearner", "Method", "OutputClassifier", "PartFit", "Reasons", "Regressor",
+    "LinearLearner", "MeansOfRows", "Method", "OutputClassifier", "PartFit", "Reasons", "Regressor",
     "ScoreQuantiles", "SoftmaxCalibration", "Survey", "Training", "all_pairs", "as_distance",
     "bound_gram", "by_class", "by_pair", "calibrate", "check_count", "check_coverage", "check_flag",
     "check_labels", "check_levels", "check_not_negative", "check_positive", "check_seed",
@@ -80,6 +80,6 @@ __all__ = [
     "different_rows", "drawn_seed", "effective_metric", "encode_classes", "encode_like_fitted",
     "finite_fit", "finite_values", "fit_softmax", "is_auto", "is_value", "join_rows",
     "largest_parts", "plain_targets", "read_like_fitted", "remember_columns", "remember_table",
-    "require_targets", "row_copies", "signed_reasons", "solver_name", "take_rows", "target_names",
+    "require_targets", "row_copies", "solver_name", "take_rows", "target_names",
     "unit_of", "votes", "weigh_classes",
 ]  # fmt: skip

@@ -7,7 +7,8 @@ pair is the positive class.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels import Kernel
+from mercer.samples import SamplesLike, check_count
 
 
 @dataclass(frozen=True)
@@ -115,15 +117,50 @@ def largest_parts(
     return np.pad(rows, lacking, constant_values=-1), np.pad(np.maximum(values, 0), lacking)
 
 
-def signed_reasons(signed: Iterable[np.ndarray], stored: np.ndarray, most: int) -> Reasons:
-    """The reasons of means over training rows, from signed shares (n, rows) of some rows at a time;
-    ``stored`` are the numbers of the training rows."""
-    found = []
-    for shares in signed:
-        sides = (largest_parts(part, stored, most) for part in (shares, -shares))
-        found.append([array for side in sides for array in side])
-    rows, parts, against, against_parts = (np.concatenate(each) for each in zip(*found))
-    return Reasons(rows, parts, against, against_parts, "training rows", len(stored))
+class MeansOfRows(ABC):
+    """Abstract: what is predicted is a mean over the training rows ``rows_``."""
+
+    rows_: np.ndarray
+
+    @abstractmethod
+    def some_shares(self, X: SamplesLike) -> Iterator[np.ndarray]:
+        """The weights of all training rows, for some rows of X at a time."""
+
+    def shares(self, X: SamplesLike) -> np.ndarray:
+        """The weight of each training row in the mean at each row of X, (n, rows).
+
+        The columns are the rows of ``rows_``; the weights of a row of X have the sum 1.
+        """
+        return np.concatenate(list(self.some_shares(X)))
+
+    def reasons(self, X: SamplesLike, most: int = 3) -> Reasons:
+        """The training rows that the prediction of each row of X is the mean of, with their shares.
+
+        Parameters
+        ----------
+        X : samples
+        most : int, default=3
+            How many rows for the prediction, and how many of other classes.
+
+        Returns
+        -------
+        reasons : Reasons
+            ``rows`` and ``shares`` are the rows with the largest weights, for classes those of the
+            predicted class; ``against`` are rows of other classes. Rows are counted from 0, in the
+            order of the rows that were given to ``fit``.
+        """
+        check_count("most", most, optional=False)
+        found = []
+        for part in self.some_shares(X):
+            signed = part * self.signs(part)
+            sides = (largest_parts(side, self.rows_, most) for side in (signed, -signed))
+            found.append([array for side in sides for array in side])
+        rows, parts, against, against_parts = (np.concatenate(each) for each in zip(*found))
+        return Reasons(rows, parts, against, against_parts, "training rows", len(self.rows_))
+
+    def signs(self, shares: np.ndarray) -> Any:
+        """1 for rows that speak for the prediction, -1 for those against it."""
+        return 1.0
 
 
 def _written(rows: np.ndarray, shares: np.ndarray) -> list[str]:

@@ -17,10 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.distances import Minkowski
 from mercer.estimator import estimator
 from mercer.gram import PlaceOfLearner
-from mercer.learners.base import Reasons, check_count, read_like_fitted, signed_reasons
+from mercer.learners.base import MeansOfRows, check_count, read_like_fitted
 from mercer.learners.neighbourhoods.trials import NetworkMember
 from mercer.persistence import fields, whole
-from mercer.samples import Samples, SamplesLike
+from mercer.samples import SamplesLike
 from mercer.search import Index, fit_index
 from mercer.solvers.neighbourhoods import nearest_shares, smooth, smooth_nearest, vote_shares
 
@@ -30,7 +30,9 @@ PAIRS = 2**22  # neighbours that are searched at a time
 
 @fields(rows_=whole())
 @estimator
-class NeighbourhoodAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class NeighbourhoodAnswers(
+    MeansOfRows, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Abstract: a mean over the rows that are near in z, which a fit has learnt.
 
     Parameters
@@ -106,36 +108,13 @@ class NeighbourhoodAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         indices = np.where(found >= 0, self.rows_[found], -1)
         return (distances, indices) if return_distance else indices
 
-    def reasons(self, X: SamplesLike, most: int = 3) -> Reasons:
-        """The training rows that the prediction of each row of X is the mean of, with their shares.
+    def some_shares(self, X: SamplesLike) -> Iterator[np.ndarray]:
+        queries = self._embedded(X)
+        step = max(1, BLOCK // len(self.rows_))
+        for start in range(0, max(len(queries[0]), 1), step):
+            yield self._shares([Z[start : start + step] for Z in queries])
 
-        Parameters
-        ----------
-        X : table of n rows
-        most : int, default=3
-            How many rows for the prediction, and how many of other classes.
-
-        Returns
-        -------
-        reasons : Reasons
-            ``rows`` and ``shares`` are the rows with the largest weights, for classes those of the
-            predicted class; ``against`` are rows of other classes. Rows are counted from 0, in the
-            order of the rows that were given to ``fit``.
-        """
-        check_count("most", most, optional=False)
-        queries, n = self._embedded(X), len(self.rows_)
-        step = max(1, BLOCK // n)
-        parts = (
-            self._shares([Z[start : start + step] for Z in queries])
-            for start in range(0, max(len(queries[0]), 1), step)
-        )
-        return signed_reasons((part * self._signs(part) for part in parts), self.rows_, most)
-
-    def shares(self, X: Samples) -> np.ndarray:
-        """The weight of each training row in the prediction of each row of X, (n, rows).
-
-        The columns are the rows of ``rows_``; the weights of a row of X have the sum 1.
-        """
+    def shares(self, X: SamplesLike) -> np.ndarray:
         return self._shares(self._embedded(X))
 
     def indexes(self) -> list[Index]:
@@ -205,10 +184,6 @@ class NeighbourhoodAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         for start in range(0, len(Z), step):
             rows = slice(start, start + step)
             yield rows, *self.indexes()[m].query(Z[rows], k)
-
-    def _signs(self, shares: np.ndarray) -> Any:
-        """1 for rows that speak for the prediction, -1 for those against it."""
-        return 1.0
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -81,7 +81,7 @@ class NeighbourhoodMachineClassifier(Classifier, NeighbourhoodMachine):
         check_is_fitted(self)
         return self.classes_[self._means(X).argmax(axis=1)]
 
-    def _signs(self, shares: np.ndarray) -> Any:
+    def signs(self, shares: np.ndarray) -> Any:
         chosen = (shares @ self._targets).argmax(axis=1)
         return np.where(self._targets.argmax(axis=1) == chosen[:, None], 1.0, -1.0)
 

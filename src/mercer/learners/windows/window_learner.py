@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.learners.base import DistanceLearner, Reasons, Training, check_count, signed_reasons
+from mercer.learners.base import DistanceLearner, MeansOfRows, Training, check_count
 from mercer.learners.windows.learnt_width import Loss, learn_width
 from mercer.learners.windows.totals import (
     ENDLESS,
@@ -135,7 +135,7 @@ BLOCK = 4_000_000  # numbers of the largest matrix of shares
 
 @fields(rows_=whole(length=lambda model: model.X_fit_.shape[0]))
 @estimator
-class WindowLearner(DistanceLearner):
+class WindowLearner(MeansOfRows, DistanceLearner):
     r"""Abstract: the mean of the training rows' targets within a window around each new sample.
 
     ``fit`` of a subclass calls `check_parameters`, `make_training` and `learn`, and `keep_samples`
@@ -365,43 +365,12 @@ class WindowLearner(DistanceLearner):
         indices = np.where(indices >= 0, self.rows_[indices], -1)
         return (distances, indices) if return_distance else indices
 
-    def shares(self, X: Samples) -> np.ndarray:
-        """The weight of each training row in the mean at each row of X, (n, rows).
-
-        The columns are the rows of ``rows_``; the weights of a row of X have the sum 1.
-        """
-        return np.concatenate(list(self._shares(self.encode_new(X))))
-
-    def reasons(self, X: SamplesLike, most: int = 3) -> Reasons:
-        """The training rows that the prediction of each row of X is the mean of, with their shares.
-
-        Parameters
-        ----------
-        X : samples
-        most : int, default=3
-            How many rows for the prediction, and how many of other classes.
-
-        Returns
-        -------
-        reasons : Reasons
-            ``rows`` and ``shares`` are the rows with the largest weights, for classes those of the
-            predicted class; ``against`` are rows of other classes. Rows are counted from 0, in the
-            order of the rows that were given to ``fit``.
-        """
-        check_count("most", most, optional=False)
-        parts = self._shares(self.encode_new(X))
-        return signed_reasons((part * self.signs(part) for part in parts), self.rows_, most)
-
-    def signs(self, shares: np.ndarray) -> Any:
-        """1 for rows that speak for the prediction, -1 for those against it."""
-        return 1.0
-
-    def _shares(self, X: Samples) -> Iterator[np.ndarray]:
-        """The weights of all training rows, for some encoded samples at a time."""
+    def some_shares(self, X: SamplesLike) -> Iterator[np.ndarray]:
+        Z: Samples = self.encode_new(X)
         n, step = len(self.rows_), max(1, BLOCK // max(len(self.rows_), 1))
         shape, B = SHAPES[self.window], None
-        for start in range(0, X.shape[0], step):
-            some = X[start : start + step]
+        for start in range(0, Z.shape[0], step):
+            some = Z[start : start + step]
             if self._index is None:
                 B = self.distance_.prepare(self.X_fit_) if B is None else B
                 D = self.distance_.block(self.distance_.prepare(some, B), B)

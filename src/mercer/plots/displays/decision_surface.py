@@ -10,7 +10,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.plots.displays.display import ARRAY, PLANE, Display, display, one_for_each
+from mercer.plots.displays.display import ARRAY, PLANE, Measured, display, one_for_each
 from mercer.plots.displays.plane import (
     as_given,
     axis_names,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @display
-class DecisionSurfaceDisplay(Display):
+class DecisionSurfaceDisplay(Measured):
     r"""A classifier, regressor or one-class machine over its two features, with the training rows.
 
     The surface shows, depending on the estimator:
@@ -178,13 +178,6 @@ class DecisionSurfaceDisplay(Display):
             classes=classes, support=support_rows(estimator, X), names=names,
             title=panel_title(estimator, X), **meaning,
         )  # fmt: skip
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any = None, *, ax: Axes | None = None, **kwargs: Any
-    ) -> DecisionSurfaceDisplay:
-        """Evaluate the estimator and draw. ``kwargs`` are passed to `measured`."""
-        return cls.measured(estimator, X, y, **kwargs).plot(ax)
 
     @classmethod
     def compare(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 
@@ -141,8 +142,21 @@ class Panels(_Arrays):
         return self.axes_[:count]
 
 
+class Measured(Display):
+    """Abstract: a display that the class method `measured` makes of a model and data."""
+
+    measured: ClassVar[Callable[..., Any]]
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *data: Any, ax: Axes | None = None, **kwargs: Any
+    ) -> Self:
+        """Measure and draw. All arguments but ``ax`` are passed to `measured`."""
+        return cls.measured(estimator, *data, **kwargs).plot(ax)
+
+
 @dataclass(eq=False, repr=False)
-class ColumnLosses(Display):
+class ColumnLosses(Measured):
     """Abstract: what a model loses without each column, the largest loss first, as bars.
 
     Parameters

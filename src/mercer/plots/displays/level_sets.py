@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.distances import Distance, Mahalanobis, MappedMinkowski, Minkowski
 from mercer.learners.base import as_distance
-from mercer.plots.displays.display import MATRIX, VECTOR, Display, display, one_for_each, square
+from mercer.plots.displays.display import MATRIX, VECTOR, Measured, display, one_for_each, square
 from mercer.plots.marks import INK
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def half_axes(distance: Distance) -> np.ndarray | None:
 
 
 @display
-class LevelSetDisplay(Display):
+class LevelSetDisplay(Measured):
     """Curves of equal distance from a point, with the half-axes where they are ellipses.
 
     Parameters
@@ -151,16 +151,6 @@ class LevelSetDisplay(Display):
         return cls(
             across, up, D, tuple(centre), axes=half_axes(distance), levels=levels, title=title
         )
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, *, ax: Axes | None = None, **kwargs: Any
-    ) -> Any:
-        """Draw the level sets of a fitted learner's distance on its training samples X.
-
-        ``kwargs`` are passed to `measured`.
-        """
-        return cls.measured(estimator, X, **kwargs).plot(ax)
 
     def plot(self, ax: Axes | None = None, *, color: str = INK) -> LevelSetDisplay:
         """Draw ``curves_``, and half-axes as ``arrows_``; limits of axes that are given stay."""

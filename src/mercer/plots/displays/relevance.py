@@ -30,7 +30,7 @@ from mercer.tables import as_numbers
 from mercer.threads import Clock, blas_limit
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 PILOT = 300  # rows of the fit that says how long others take
 FITS = 12.0  # fits that must be in time: ten columns, all columns, and the choice of them
@@ -152,21 +152,6 @@ class RelevanceDisplay(ColumnLosses):
             chosen[: len(loss)], loss, low, high, full=float(1 - errors.mean() / trivial),
             measure=measure, n_train=len(y), n_test=len(y_test), n_columns=len(names),
         )  # fmt: skip
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        X_test: Any,
-        y_test: Any,
-        *,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> RelevanceDisplay:
-        """Measure the loss of each column and draw. ``kwargs`` are passed to `measured`."""
-        return cls.measured(estimator, X, y, X_test, y_test, **kwargs).plot(ax)
 
 
 def _refit(estimator: Any) -> Callable:

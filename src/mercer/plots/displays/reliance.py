@@ -18,7 +18,7 @@ from mercer.tables import as_numbers
 from mercer.threads import Clock
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 FEW_ROWS = 100  # on which the columns are ordered, by one exchange of cells each
 DRAWS = 40  # of the rows, for the interval of what a metric loses
@@ -129,13 +129,6 @@ class RelianceDisplay(ColumnLosses):
             order[: len(loss)], loss, low, high, full=errors.score(exchange.whole),
             measure=errors.measure, chance=errors.chance, n_test=len(y), n_columns=len(rows.kinds),
         )  # fmt: skip
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, ax: Axes | None = None, **kwargs: Any
-    ) -> RelianceDisplay:
-        """Measure the loss of each column and draw. ``kwargs`` are passed to `measured`."""
-        return cls.measured(estimator, X, y, **kwargs).plot(ax)
 
 
 class _Exchange:
