@@ -448,7 +448,7 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
         return self.labels(self._targets.answers(self.sums(X)))
 
 
-class NumberColumns(MultiOutputMixin, Regressor):
+class MeansOfTargets(MultiOutputMixin, Regressor):
     """Abstract: a regressor of one or more outputs, by the means of neighbours' targets."""
 
     _targets: Any
@@ -498,7 +498,7 @@ class NumberColumns(MultiOutputMixin, Regressor):
 
 
 @estimator
-class KNeighborsRegressor(NumberColumns, NeighbourPredictor):
+class KNeighborsRegressor(MeansOfTargets, NeighbourPredictor):
     r"""Regression by neighbours:
 
     .. math:: \sum_{i \le k} w_i y_{(i)} / \sum_{i \le k} w_i .

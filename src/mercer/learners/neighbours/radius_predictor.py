@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.learners.base import Training, finite_fit, finite_values, row_copies
-from mercer.learners.neighbours.neighbour_classifier import NumberColumns
+from mercer.learners.neighbours.neighbour_classifier import MeansOfTargets
 from mercer.learners.neighbours.neighbour_learner import RadiusSearch, check_radius
 from mercer.learners.neighbours.neighbour_targets import ClassColumns, Classes, Numbers, called
 from mercer.learners.windows import WINDOWS, window
@@ -260,7 +260,7 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
 
 
 @estimator
-class RadiusNeighborsRegressor(NumberColumns, RadiusPredictor):
+class RadiusNeighborsRegressor(MeansOfTargets, RadiusPredictor):
     r"""Regression by the rows within a radius:
 
     .. math:: \sum_{\rho(x, x_i) \le r} w_i y_i / \sum_{\rho(x, x_i) \le r} w_i .

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.plots.displays.display import ARRAY, PLANE, Measured, display, one_for_each
+from mercer.plots.displays.display import ARRAY, PLANE, MeasuredDisplay, display, one_for_each
 from mercer.plots.displays.plane import (
     as_given,
     axis_names,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @display
-class DecisionSurfaceDisplay(Measured):
+class DecisionSurfaceDisplay(MeasuredDisplay):
     r"""A classifier, regressor or one-class machine over its two features, with the training rows.
 
     The surface shows, depending on the estimator:

@@ -142,7 +142,7 @@ class Panels(_Arrays):
         return self.axes_[:count]
 
 
-class Measured(Display):
+class MeasuredDisplay(Display):
     """Abstract: a display that the class method `measured` makes of a model and data."""
 
     measured: ClassVar[Callable[..., Any]]
@@ -156,7 +156,7 @@ class Measured(Display):
 
 
 @dataclass(eq=False, repr=False)
-class ColumnLosses(Measured):
+class ColumnLosses(MeasuredDisplay):
     """Abstract: what a model loses without each column, the largest loss first, as bars.
 
     Parameters

@@ -16,7 +16,7 @@ from mercer.gram import gram
 from mercer.learners.base import is_auto
 from mercer.learners.ridge import KernelRidge
 from mercer.machines import KernelRidgeMachine, Task
-from mercer.plots.displays.display import Measured, display, square
+from mercer.plots.displays.display import MeasuredDisplay, display, square
 from mercer.plots.fitted import row_count, rows_of, sample_gram, sample_rows, take, task_of
 from mercer.plots.marks import colour
 from mercer.threads import Clock, blas_limit, raise_if_stopped
@@ -32,7 +32,7 @@ FAR = 4.0  # a number is suspected at so many robust standard deviations
 
 
 @display
-class InfluenceDisplay(Measured):
+class InfluenceDisplay(MeasuredDisplay):
     r"""How surprising each training row is, and how much the model depends on it.
 
     A row is predicted by a fit that has not seen it. The surprise of a class is the probability of

@@ -9,7 +9,14 @@ import numpy as np
 
 from mercer.distances import Distance, Mahalanobis, MappedMinkowski, Minkowski
 from mercer.learners.base import as_distance
-from mercer.plots.displays.display import MATRIX, VECTOR, Measured, display, one_for_each, square
+from mercer.plots.displays.display import (
+    MATRIX,
+    VECTOR,
+    MeasuredDisplay,
+    display,
+    one_for_each,
+    square,
+)
 from mercer.plots.marks import INK
 
 if TYPE_CHECKING:
@@ -51,7 +58,7 @@ def half_axes(distance: Distance) -> np.ndarray | None:
 
 
 @display
-class LevelSetDisplay(Measured):
+class LevelSetDisplay(MeasuredDisplay):
     """Curves of equal distance from a point, with the half-axes where they are ellipses.
 
     Parameters
