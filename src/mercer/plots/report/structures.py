@@ -112,7 +112,7 @@ def _molecule_column(subject: Subject) -> Any:
 
 
 def _atoms(subject: Subject, column: Any, cells: list, i: int) -> np.ndarray | None:
-    """By how much the prediction of a row falls if an atom is hidden, for each atom."""
+    """How much the prediction of a row falls if an atom is hidden, for each atom."""
     others: Any = column.of.samples.without_each_node(cells[i])
     if not others:
         return None

@@ -255,7 +255,7 @@ class Plan:
     # --- fits ---------------------------------------------------------------------------------
 
     def _batch(self, first: _Group) -> list[_Group]:
-        """As many groups as keep all threads at work, almost to the end: some tasks for each.
+        """Groups that keep all threads at work, almost to the end: some tasks for each thread.
 
         One by one, threads would wait while others fit the last folds of each.
         """

@@ -410,7 +410,7 @@ class ClassDescent:
         self._alpha = np.zeros((len(dual.C), X.classes))
 
     def run(self, epochs: int, within: float, w: np.ndarray, f: np.ndarray | None) -> int:
-        """As that of `RowDescent`, but without joint steps."""
+        """The same as in `RowDescent`, but without joint steps."""
         classes = self._alpha.shape[1]
         W = np.ascontiguousarray(w.reshape(classes, -1).T)
         done = _native.linear_class_epochs(
