@@ -208,6 +208,24 @@ def catboost(X, y, Z, classes):
     return learner.fit(X, y), Z
 
 
+def xgboosted(X, y, Z, classes):
+    library = import_module("xgboost")
+    learner = (library.XGBClassifier if classes else library.XGBRegressor)(enable_categorical=True)
+    levels, codes = np.unique(y, return_inverse=True)  # it takes numbers of classes alone
+    learner.fit(X, codes if classes else y)
+    return (Named(learner, levels) if classes else learner), Z
+
+
+class Named(NamedTuple):
+    """A classifier that was fitted to the numbers of the classes, and their names."""
+
+    learner: Any
+    classes_: np.ndarray
+
+    def predict_proba(self, Z):
+        return self.learner.predict_proba(Z)
+
+
 def histograms(X, y, Z, classes):
     many = [n for n in X if X[n].dtype.name == "category" and len(X[n].cat.categories) > LEVELS]
     X, Z = (T.assign(**{name: T[name].cat.codes for name in many}) for T in (X, Z))
@@ -235,6 +253,7 @@ def support_vectors(X, y, Z, classes):
 PEERS = {
     "LightGBM": (boosted, "lightgbm"),
     "CatBoost": (catboost, "catboost"),
+    "XGBoost": (xgboosted, "xgboost"),
     "HistGradientBoosting": (histograms, "scikit-learn"),
     "random forest": (forest, "scikit-learn"),
     "SVC": (support_vectors, "scikit-learn"),

@@ -100,7 +100,7 @@ def test_health_of_a_model_without_names(serve):
 def test_the_container_runs_this_file():
     text = (SERVING / "Dockerfile").read_text()
     assert '"serve:app"' in text
-    (copied,) = re.findall(r"^COPY (.+) \./$", text, re.MULTILINE)
+    (copied,) = re.findall(r"^COPY --chmod=644 (.+) \./$", text, re.MULTILINE)
     wheel, *names = copied.split()
     assert fnmatch(f"mercer-{mercer.__version__}-cp313-cp313-linux_x86_64.whl", wheel)
     assert names == ["serve.py", "model.mercer"]
