@@ -185,14 +185,14 @@ def main() -> None:
         "farthest from it is first.",
         ["loop", "10⁹ operations/s", "GB/s", "share", f"why below {ENOUGH:.0%}"],
     )
-    found = {name: measured(name, 2 if args.quick else 7) for name in LOOPS}
+    found = {name: measured(name, 2 if args.quick else 4) for name in LOOPS}
     for name, reached in sorted(found.items(), key=lambda item: item[1].share):
         why = LOOPS[name].why if reached.share < ENOUGH else ""
         section.row(
             name, f"{reached.operations / 1e9:.2f}", f"{reached.bytes / 1e9:.2f}",
             f"{reached.share:.0%}", why,
         )  # fmt: skip
-    single, double = product_rate(1) / 1e9, product_rate(1, np.float64) / 1e9
+    single, double = product_rate(1, np.float32) / 1e9, product_rate(1, np.float64) / 1e9
     section.note(
         f"measured peaks of one thread: {single:.0f}e9 operations a second in float32, "
         f"{double:.0f}e9 in float64, as BLAS multiplies matrices; {copy_rate() / 1e9:.1f} GB a "

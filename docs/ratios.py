@@ -1,7 +1,8 @@
 """Bars and tables in pages, from benchmarks/RESULTS.md while the page is built.
 
-``ratios`` draws how many times as fast as other libraries Mercer is; its content is the caption,
-and a test sees to it that each bar finds its row. ``measured`` shows columns of a section's table.
+``ratios`` draws how many times as fast as other libraries Mercer is, and ``growth`` how seconds
+grow with sizes. Their content is the caption, and a test sees to it that each bar and each line
+finds its row. ``measured`` shows columns of a section's table.
 """
 
 from __future__ import annotations
@@ -63,20 +64,64 @@ def draw() -> Figure:
     return figure
 
 
+#: what a section of growth is by, and the words below its panel
+DIRECTIONS = {
+    "rows": "rows",
+    "columns": "columns",
+    "classes": "classes",
+    "length": "letters, or points of a series",
+    "kernels": "kernels",
+}
+COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000"]
+
+
+def draw_growth() -> Figure:
+    """Processor seconds by size, a panel for each direction, from the section "growth"."""
+    names, *rows = table_of(section_of(RESULTS.read_text(encoding="utf-8"), "growth"))
+    figure = Figure(figsize=(7.4, 14), layout="constrained")
+    for ax, (direction, words) in zip(figure.subplots(len(DIRECTIONS)), DIRECTIONS.items()):
+        found = [dict(zip(names, row)) for row in rows if row[1] == direction]
+        for i, row in enumerate(found):
+            x, y = ([float(cell.replace(",", "")) for cell in row[key].split(" · ")]
+                    for key in ("sizes", "seconds"))  # fmt: skip
+            # beyond the colours, the form of the line tells learners apart
+            form = ["-", "--", ":"][i // len(COLOURS)]
+            label = f"{row['learner']}: {row['exponent'] or 'too few'}"
+            ax.plot(x, y, form, marker="o", ms=3, color=COLOURS[i % len(COLOURS)], label=label)
+        ax.set(xscale="log", yscale="log")
+        ax.set_xlabel(words, color=INK)
+        ax.set_ylabel("processor seconds", color=INK)
+        ax.tick_params(colors=INK, which="both")
+        ax.spines[["top", "right"]].set_visible(False)
+        legend = ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=8,
+                           title="learner: exponent", title_fontsize=8)  # fmt: skip
+        for text in (*legend.get_texts(), legend.get_title()):
+            text.set_color(INK)
+    return figure
+
+
 class Ratios(Picture):
     """`draw` as a picture of the page; the content is its caption."""
+
+    drawing = staticmethod(draw)
 
     def run(self) -> list[Any]:
         environment = self.state.document.settings.env
         chapter = Chapter(Path(environment.doc2path(environment.docname)), environment.docname)
         chapter.left, chapter.names = [], {}  # no example of the page makes it
         with mpl.rc_context(STYLE):
-            chapter.names["figure"] = draw()
+            chapter.names["figure"] = self.drawing()
         environment.temp_data["chapter"] = chapter
         try:
             return super().run()
         finally:
             del environment.temp_data["chapter"]
+
+
+class Growth(Ratios):
+    """`draw_growth` as a picture of the page."""
+
+    drawing = staticmethod(draw_growth)
 
 
 def shown(text: str, title: str, columns: str) -> list[list[str]]:
@@ -107,5 +152,6 @@ class Measured(Directive):
 
 def setup(app: Any) -> dict[str, bool]:
     app.add_directive("ratios", Ratios)
+    app.add_directive("growth", Growth)
     app.add_directive("measured", Measured)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -31,6 +31,15 @@ def test_each_bar_has_its_row(ratios):
     assert len(ratios.draw().axes[0].patches) == len(ratios.BARS)
 
 
+def test_each_learner_has_its_line(ratios):
+    _, *rows = ratios.table_of(ratios.section_of(ratios.RESULTS.read_text("utf-8"), "growth"))
+    panels = ratios.draw_growth().axes
+    assert sum(len(ax.lines) for ax in panels) == len(rows)
+    for ax, direction in zip(panels, ratios.DIRECTIONS):
+        wanted = {row[0] for row in rows if row[1] == direction}
+        assert {str(line.get_label()).rpartition(":")[0] for line in ax.lines} == wanted
+
+
 def test_a_page_shows_columns_of_a_table(ratios):
     text = "\n## a\n\n| b | c, d | e |\n| --- | --- | --- |\n| 1 | 2 | 3 |\n"
     assert ratios.shown(text, "a", "e; c, d") == [["e", "c, d"], ["3", "2"]]
