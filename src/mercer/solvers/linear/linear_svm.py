@@ -204,8 +204,9 @@ def step_length(rounded, f, near, gradient, direction, change) -> float:
 
 # Coordinate descent on the dual of a linear support vector machine: cheap epochs, row by row.
 #
-# Rows whose variables stay at their bounds are left out until the others have converged. If the
-# columns have similar scales and C is small, few epochs are enough; for other problems use
+# Rows whose variables stay at their bounds are left out until the others have converged. After the
+# first epochs, conjugate gradients move the variables between their bounds together. If the columns
+# have similar scales and C is small, few epochs are enough; for other problems use
 # `mercer.solvers.linear.linear_svm`.
 
 
