@@ -6,7 +6,7 @@ Machines for pairs of classes or for one class against the rest, their votes, an
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, replace
 from functools import partial
 from typing import Any, NamedTuple, Self, get_args
@@ -126,8 +126,8 @@ class ManyClasses(Classifier, SupportVectorMachine):
     def _check_totals(self, totals: np.ndarray) -> None:
         """Refuse classes that have no machine; ``totals`` are the sums of their bounds."""
 
-    def _finish(self, result: SmoResult, machine: MachineProblem) -> SmoResult:
-        """The result of a machine from the solution of its dual."""
+    def _finish(self, result: SmoResult, machine: Callable[[], MachineProblem]) -> SmoResult:
+        """The result of a machine from the solution of its dual; few need ``machine`` again."""
         return result
 
     @fitting
@@ -234,7 +234,7 @@ class ManyClasses(Classifier, SupportVectorMachine):
 
     def _fit_machine(self, duals: Duals, machine: MachineProblem) -> SmoResult:
         result = self._solve(machine, duals.path) if duals.warm else machine.solved()
-        return self._finish(result, machine)
+        return self._finish(result, lambda: machine)
 
     def _solve_pairs(self, duals: Duals) -> tuple[list[SmoResult], np.ndarray]:
         """One machine for each pair of classes; threads solve several at the same time."""
@@ -291,8 +291,11 @@ class ManyClasses(Classifier, SupportVectorMachine):
                 continue
             if duals.path is not None and duals.warm:
                 duals.path.keep_dual(m, problem.C, result)
-            machine = MachineProblem(duals.K.part(each), problem, solver, m)
-            found[m] = self._finish(result, machine)
+
+            def again(rows=each, problem=problem, number=m) -> MachineProblem:
+                return MachineProblem(duals.K.part(rows), problem, solver, number)
+
+            found[m] = self._finish(result, again)
         return found
 
     def _problem_of(self, positive: np.ndarray, bounds: np.ndarray) -> DualProblem:

@@ -3,6 +3,7 @@ OneClassSVM, which finds outliers of one class."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Any, Self
 
@@ -151,20 +152,21 @@ class NuSVC(ManyClasses):
                 f"{largest[worst]:.6g}, twice the share of the smaller class."
             )
 
-    def _finish(self, result: SmoResult, machine: MachineProblem) -> SmoResult:
+    def _finish(self, result: SmoResult, machine: Callable[[], MachineProblem]) -> SmoResult:
         """The machine divided by its margin ρ = (ρ₊ - ρ₋) / 2, so that f = ±1 on the margin.
 
         (LIBSVM section 4.) The division makes the violation larger if ρ is small, so the dual is
         then solved again with a smaller tolerance first.
         """
-        peak = float(np.abs(machine.K.diag()).max())
-        least = LEAST_MARGIN * peak * sum(machine.problem.sums or ()) / 2
+        own = machine()
+        peak = float(np.abs(own.K.diag()).max())
+        least = LEAST_MARGIN * peak * sum(own.problem.sums or ()) / 2
         for _ in range(SHARPENED):
             margin = (result.levels[0] - result.levels[1]) / 2
             wanted = self._tolerance() * max(margin, least)
             if not result.converged or result.violation <= wanted:
                 break
-            result = machine.solved(result.alpha, tol=wanted)
+            result = own.solved(result.alpha, tol=wanted)
         margin = (result.levels[0] - result.levels[1]) / 2
         if not margin > least:
             if result.reason is Reason.INTERRUPTED:  # it has no margin yet, by which to divide
