@@ -77,7 +77,9 @@ class SampleDescentIndex(GraphIndex):
     Notes
     -----
     A row is compared with some hundred others, however many there are. The recall is low where
-    samples have no structure, such as random texts, most of which are equally far apart.
+    samples have no structure, such as random texts, most of which are equally far apart. That of
+    new samples is also low where rows form many more groups, far from each other, than the 64 rows
+    at which walks begin: ``recall_`` says so.
 
     References
     ----------
