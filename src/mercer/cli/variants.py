@@ -22,6 +22,8 @@ from mercer.persistence import ModelFileError, load, written_whole
 from mercer.spoken import a_type, first_of
 
 if TYPE_CHECKING:  # else loaded after what is wrong with names is said
+    from sklearn.base import BaseEstimator
+
     from mercer.explain import VariantScores
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -110,7 +112,7 @@ def score_variants(options: VariantOptions) -> int:
     return 0
 
 
-def _surprises(model: Any, frame: pl.DataFrame) -> list[str]:
+def _surprises(model: BaseEstimator, frame: pl.DataFrame) -> list[str]:
     """What a user should know of the sequences, beside those of the training table."""
     from mercer.tables import Surprises, TableEncoder, read_columns
 
@@ -122,7 +124,9 @@ def _surprises(model: Any, frame: pl.DataFrame) -> list[str]:
     return surprises.sentences()
 
 
-def _column(model: Any, frame: pl.DataFrame, tables: Tables, options: VariantOptions) -> str:
+def _column(
+    model: BaseEstimator, frame: pl.DataFrame, tables: Tables, options: VariantOptions
+) -> str:
     """The column of the sequences that the model reads."""
     if options.column is not None:
         if options.column not in frame.columns:
@@ -261,7 +265,7 @@ def _strength(found: VariantScores) -> np.ndarray:
 
 
 def _draw(
-    options: VariantOptions, model: Any, X: pl.DataFrame | list[str], column: str,
+    options: VariantOptions, model: BaseEstimator, X: pl.DataFrame | list[str], column: str,
     found: VariantScores, names: Sequence[str],
 ) -> None:  # fmt: skip
     """Draw the sequences whose variants change most."""
@@ -297,7 +301,7 @@ def _draw(
         figure.canvas.print_figure(file, format=kind, dpi=150)
 
 
-def _said_output(model: Any, of: str | None) -> str:
+def _said_output(model: BaseEstimator, of: str | None) -> str:
     """What the numbers before and after are."""
     classes = [str(c) for c in getattr(model, "classes_", [])]
     if not classes:

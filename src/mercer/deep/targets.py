@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.gram import FeatureGram
 from mercer.learners.base import finite_values
-from mercer.samples import Samples
+from mercer.samples import Samples, SamplesLike
 from mercer.solvers import NewtonLogistic, Reason
 
 
@@ -79,7 +79,7 @@ class GaussianNumbers(ABC):
     def _moments(self, X: Samples) -> tuple[np.ndarray, np.ndarray]:
         """Means (q, n_targets) and variances, (q, n_targets) or (q, 1), for new samples."""
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: SamplesLike, return_std: bool = False) -> Any:
         """Means of y at the rows of X, (q,) or (q, n_targets).
 
         Also standard deviations of the same shape, with ``return_std``: of a new observation, its

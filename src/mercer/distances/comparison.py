@@ -113,7 +113,7 @@ class Comparison(BaseEstimator, ABC):
     at_once: bool = False
 
     @abstractmethod
-    def block(self, X: Any, Z: SamplesLike) -> np.ndarray:
+    def block(self, X: SamplesLike, Z: SamplesLike) -> np.ndarray:
         """Values for every row x of X (n) and z of Z (m); both are encoded, prepared or not.
 
         Returns a new array (n, m) in the dtype of the samples, which the caller may overwrite.
@@ -183,7 +183,7 @@ class Comparison(BaseEstimator, ABC):
         changed = {m.name: bare[m.name] for m in self.members() if bare[m.name] is not m[1]}
         return self.copied(**changed) if changed else self
 
-    def prepare(self, X: Any, like: Samples | None = None) -> Any:
+    def prepare(self, X: Samples, like: Samples | None = None) -> Any:
         """Compute once what `block` needs for each row of encoded samples.
 
         Returns samples or `Prepared` with the same rows; prepared samples are returned unchanged.
@@ -374,7 +374,7 @@ class Comparison(BaseEstimator, ABC):
 class Composite(Comparison):
     """Abstract: a comparison made of others, which read `Prepared.parts` in the same order."""
 
-    def prepare(self, X: Samples, like: Any = None) -> Prepared:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Prepared:
         if isinstance(X, Prepared):
             return X
         others = [None] * len(self.members()) if like is None else like.parts
@@ -438,7 +438,7 @@ def _starts(key: str) -> Iterator[str]:
 
 
 def encode_groups(
-    X: SamplesLike, groups: Sequence[tuple[Comparison, tuple]], like: Any, name: str
+    X: SamplesLike, groups: Sequence[tuple[Comparison, tuple]], like: Table | None, name: str
 ) -> Table:
     """Encode groups of columns, each by the comparison that reads it.
 
@@ -485,7 +485,7 @@ def most_columns(X: Table, encoding: Hashable) -> tuple:
     return max((columns for own, columns in X.groups if own == encoding), key=len, default=())
 
 
-def _filled(X: Any, empty: str) -> Any:
+def _filled(X: SamplesLike, empty: str) -> Any:
     """A column of samples whose missing cells are the empty sample."""
     if kind_of(X) is not None:
         return X

@@ -89,10 +89,10 @@ class KernelDistance(Rooted):
     def encoding(self) -> Hashable:
         return self.kernel.encoding()
 
-    def encode(self, X: Any, like: Any = None) -> Any:
+    def encode(self, X: SamplesLike, like: Any = None) -> Any:
         return self.kernel.encode(X, like)
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Prepared:
         if isinstance(X, Prepared):
             return X
         X = self.kernel.prepare(X, None if like is None else like.parts[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import narwhals as nw
@@ -197,7 +197,7 @@ class Mixed(Composite, Distance):
     missing: str = "refuse"
 
     @classmethod
-    def gower(cls, X: Any, weights: np.ndarray | None = None) -> Mixed:
+    def gower(cls, X: SamplesLike, weights: np.ndarray | None = None) -> Mixed:
         """Gower's distance for the columns of a table, a mean of numbers in [0, 1].
 
         Numbers differ by ``|x - z|`` over the range of their column in X, anything else by 1;
@@ -298,7 +298,7 @@ class Mixed(Composite, Distance):
         seen = np.column_stack(present).astype(table.dtype)
         return Table([*table.groups, PRESENT], [*table.parts, seen])
 
-    def prepare(self, X: Table, like: Any = None) -> Prepared:
+    def prepare(self, X: Table, like: Prepared | None = None) -> Prepared:
         if isinstance(X, Prepared) or self.missing == "refuse":
             return super().prepare(X, like)
         inner = None if like is None else Prepared(like.parts[:-2], like.common)
@@ -333,7 +333,7 @@ class Mixed(Composite, Distance):
     def terms(self, X: Samples) -> int:
         return len(self.parts) if self.missing == "refuse" else 0
 
-    def term(self, X: Any, Z: Any, j: int) -> np.ndarray:
+    def term(self, X: Table, Z: Table, j: int) -> np.ndarray:
         if self.missing != "refuse":
             raise TypeError(
                 'missing="skip" makes the weight of a part depend on the pair of rows: fill '
@@ -345,7 +345,7 @@ class Mixed(Composite, Distance):
         return distance.block(x, x if Z is X else Z.part(*key))
 
 
-def _missing(X: SamplesLike, columns: Any) -> np.ndarray:
+def _missing(X: SamplesLike, columns: Iterable[Hashable]) -> np.ndarray:
     """Which rows lack a value of some columns, (n,)."""
     found = object_columns(select_columns(X, list(columns), "Mixed"))
     return np.any([is_missing(values) for values in found], axis=0)
@@ -359,7 +359,7 @@ def _holds_numbers(X: Any, column: Any) -> bool:
     return bool(known.any() and number_columns(np.asarray(X)[known][:, [column]])[0])
 
 
-def _range(X: SamplesLike, column: Any) -> float:
+def _range(X: SamplesLike, column: Hashable) -> float:
     """The largest number of a column minus the least."""
     (values,) = object_columns(select_columns(X, [column], "Mixed"))
     known = values[~is_missing(values)].astype(np.float64)
@@ -403,7 +403,7 @@ def check_parts(parts: Any, wanted: type, name: str) -> None:
             raise TypeError(f"parts holds {wrong!r}: give a list of ({name}, columns).")
 
 
-def check_columns(columns: Any) -> None:
+def check_columns(columns: object) -> None:
     """Raise an error if ``columns`` is not a list of at least one column."""
     if isinstance(columns, str) or not np.iterable(columns) or not len(list(columns)):
         raise ValueError(f"columns={columns!r}: give a list of at least one column.")

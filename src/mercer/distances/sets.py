@@ -26,6 +26,7 @@ from mercer.samples import (
     Counts,
     Prepared,
     Ragged,
+    Samples,
     SamplesLike,
     Sets,
     as_samples,
@@ -52,7 +53,7 @@ class SharesItems(Comparison):
         """The elements of each sample as numbers, how many it has in all, and how they are numbered
         (fields of `Ranks`). With ``ranks`` elements are numbered so, and others are left out."""
 
-    def prepare(self, X: Any, like: Prepared | None = None) -> Prepared:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Prepared:
         """Bits and ranks of the elements. Those that ``like`` lacks count in the sizes alone, so
         two sides that are both prepared like a third one do not share them."""
         if isinstance(X, Prepared):
@@ -62,7 +63,7 @@ class SharesItems(Comparison):
         ranks = ranks or Ranks.of(own, **numbered)
         return Prepared((X, *ranks.packed(own), sizes.astype(X.dtype)), ranks)
 
-    def sizes(self, X: Any) -> np.ndarray:
+    def sizes(self, X: Samples) -> np.ndarray:
         """How many elements each sample has, (n,)."""
         return self.prepare(X).parts[-1].copy()
 
@@ -223,7 +224,7 @@ class ReadsCounts(SharesItems):
         if self.formula not in ("minmax", "dot"):
             raise ValueError(f'formula={self.formula!r}: give "minmax" or "dot".')
 
-    def check(self, X: Any, like: Any = None) -> None:
+    def check(self, X: Counts, like: Any = None) -> None:
         if self.formula == "minmax" and self.kind == "counts":
             sizes = _totals(np.minimum(X.values[:, 1], MANY).astype(np.int64), X.starts)
             if (sizes >= MANY).any():
@@ -235,7 +236,7 @@ class ReadsCounts(SharesItems):
                     "for a matrix kernels.HistogramIntersection()."
                 )
 
-    def counts(self, X: Any) -> Counts:
+    def counts(self, X: Counts) -> Counts:
         """The counts of encoded samples."""
         return X
 
@@ -435,7 +436,7 @@ class Tanimoto(ReadsCounts, Distance):
     def metric(self) -> bool:  # type: ignore[override]
         return self.formula == "minmax"
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         return self.compared(X, Z, APART)
 
     def of_pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:

@@ -102,7 +102,7 @@ class SlicedWasserstein(Distance):
                 f"random_state={self.random_state!r}: give a whole number from 0 to 2**32 - 1."
             )
 
-    def prepare(self, X: Bags, like: Any = None) -> Prepared:
+    def prepare(self, X: Bags, like: Prepared | None = None) -> Prepared:
         if isinstance(X, Prepared):
             return X
         F = self.features(X)
@@ -116,7 +116,7 @@ class SlicedWasserstein(Distance):
     def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         return np.sqrt(self.raw(X, Z))
 
-    def coordinates(self, X: Any) -> Coordinates:
+    def coordinates(self, X: Bags) -> Coordinates:
         return Coordinates(np.asarray(self.features(X)), 2.0, None)
 
     def features(self, X: Bags) -> Any:

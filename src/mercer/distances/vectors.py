@@ -6,7 +6,7 @@ rows are made dense, one block at a time.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,6 +32,9 @@ from mercer.distances.products import (
 from mercer.distances.weights import least_left_out, ledoit_wolf
 from mercer.estimator import estimator
 from mercer.samples import Prepared, Samples, float_array, is_number, largest_column
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 #: p -> index of the norm, and the norm of a difference in words
 NORMS = {
@@ -76,7 +79,7 @@ class Minkowski(Rooted):
 
     free = ("weights",)
 
-    def __init__(self, p: float = 2.0, weights: Any = None):
+    def __init__(self, p: float = 2.0, weights: ArrayLike | None = None):
         self.p = p
         self.weights = weights
 
@@ -113,7 +116,7 @@ class Minkowski(Rooted):
             raise ValueError(f"p={self.p!r}: Minkowski needs 0 <= p <= inf.")
         check_weights(self.weights)
 
-    def prepare(self, X: Samples, like: Any = None) -> Any:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Any:
         if self.p != 2 or isinstance(X, Prepared):
             return X
         w = feature_weights(self.weights, X)
@@ -313,7 +316,7 @@ class Mahalanobis(Rooted):
         values = np.linalg.eigvalsh(np.asarray(self.precision, np.float64))
         return bool(values[0] > 1e-12 * values[-1])
 
-    def bind(self, X: np.ndarray, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: np.ndarray, y: Any = None, sample_weight: np.ndarray | None = None) -> Self:
         self.validate()
         if self.covariance is not None or self.precision is not None:
             return self
@@ -435,7 +438,7 @@ class Cosine(Distance):
         return D
 
 
-def _symmetric(name: str, matrix: Any) -> np.ndarray:
+def _symmetric(name: str, matrix: ArrayLike) -> np.ndarray:
     S = float_array(name, matrix)
     if S.ndim != 2 or S.shape[0] != S.shape[1] or not np.allclose(S, S.T):
         raise ValueError(f"{name} has shape {S.shape}: give a symmetric (d, d) matrix.")

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial, singledispatch
 from operator import add
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,6 +37,9 @@ from mercer.learners.base import (
 from mercer.samples import Samples, check_format
 from mercer.selection.grid import KernelSearchCV, SearchTask, TaskFindings, try_task
 from mercer.streams import count_rows, plain_form, told
+
+if TYPE_CHECKING:
+    from mercer.kernels import Kernel
 
 FEWEST, MOST = 4096, 2**18  # rows of a partition of an array that lies here
 
@@ -162,7 +165,7 @@ class OnEngine:
     engine: Engine
 
 
-def engine_gram(kernel: Any, X: Samples, Z: Samples, place: Place) -> GramOperator | None:
+def engine_gram(kernel: Kernel, X: Samples, Z: Samples, place: Place) -> GramOperator | None:
     """The maker of these matrices; those between new samples and others stay here, as do those of
     kernels that are not symmetric."""
     if not isinstance(place.device, OnEngine):
@@ -178,7 +181,7 @@ class EngineGram(GramOperator):
     cheap = frozenset({"rows"})
     symmetric = True
 
-    def __init__(self, K: GramOperator, kernel: Any, X: Samples, engine: Engine):
+    def __init__(self, K: GramOperator, kernel: Kernel, X: Samples, engine: Engine):
         self.K, self.engine = K, engine
         self.shape, self.dtype, self.place = K.shape, K.dtype, K.place
         n = self.shape[0]

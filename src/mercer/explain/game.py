@@ -9,12 +9,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import nnls
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state
 
 from mercer.explain.shapley import (
@@ -36,8 +36,18 @@ from mercer.explain.shapley import (
     values_of_game,
 )
 from mercer.learners.base import KernelLearner, KernelSum
-from mercer.samples import Categories, EncodedColumns, Samples, column_names, read
+from mercer.samples import (
+    Categories,
+    EncodedColumns,
+    Samples,
+    SamplesLike,
+    column_names,
+    read,
+)
 from mercer.streams import take_rows
+
+if TYPE_CHECKING:
+    from mercer.estimator import Seed
 
 LINKED = 16  # players of a function of exact sums whose coalitions are all computed
 OUTPUTS = (None, "probability")
@@ -82,7 +92,7 @@ class Explainable(ABC):
         """The model as explanations read it; ``output`` is that of `shapley_values`."""
 
 
-def explained_model(model: Any, X: Any, output: str | None) -> Explained:
+def explained_model(model: BaseEstimator, X: SamplesLike, output: str | None) -> Explained:
     """Any fitted model as explanations read it."""
     if output not in OUTPUTS:
         raise ValueError(f"output={output!r}: give one of {OUTPUTS}.")
@@ -95,7 +105,7 @@ def explained_model(model: Any, X: Any, output: str | None) -> Explained:
     return Explained(function, _rows, columns, [function], None, outputs)
 
 
-def model_function(model: Any, output: str | None) -> tuple[Function, list[str] | None]:
+def model_function(model: BaseEstimator, output: str | None) -> tuple[Function, list[str] | None]:
     """What a model that does not say what it is made of answers for a user's rows, a `KernelSum`
     where it is one; and the names of several outputs."""
     if isinstance(model, KernelLearner) and output is None:
@@ -145,8 +155,8 @@ class Game:
 
     @classmethod
     def of(
-        cls, model: Any, X: Any, background: Any, players: Mapping | None, output: str | None,
-        random_state: Any, n_jobs: int | None,
+        cls, model: BaseEstimator, X: SamplesLike, background: SamplesLike | None,
+        players: Mapping | None, output: str | None, random_state: Seed, n_jobs: int | None,
     ) -> Game:  # fmt: skip
         own = isinstance(model, Explainable)  # then it reads rows itself
         if not own:
@@ -291,7 +301,7 @@ def players_of(columns: list, players: Mapping | None) -> dict[str, list]:
     return named | {str(column): [column] for column in columns if column not in taken}
 
 
-def separated_sum(model: Any, X: Any) -> tuple[Separated, Callable[[Any], Any]]:
+def separated_sum(model: BaseEstimator, X: SamplesLike) -> tuple[Separated, Callable[[Any], Any]]:
     """The first kernel sum of a fitted model, with a player for each column of X, and how rows like
     X are encoded for it; a TypeError where there is none."""
     explained = explained_model(model, X, None)
@@ -364,7 +374,11 @@ class Background(NamedTuple):
 
 
 def standing(
-    f: Separated | None, X: Any, encoded: Samples, random: Any, most: int = CHOSEN_AMONG
+    f: Separated | None,
+    X: Any,
+    encoded: Samples,
+    random: Any,
+    most: int = CHOSEN_AMONG,
 ) -> Background:
     r"""Up to 100 of the rows of X, with weights, whose means are nearest to those of all rows.
 

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.estimator import Seed
 from mercer.explain.game import Game
-from mercer.samples import column_names, is_frame, object_columns, select_columns
+from mercer.samples import (
+    SamplesLike,
+    column_names,
+    is_frame,
+    object_columns,
+    select_columns,
+)
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 @dataclass(frozen=True)
@@ -111,9 +120,9 @@ class ShapleyInteractions:
 
 
 def shapley_values(
-    model: Any,
-    X: Any,
-    background: Any = None,
+    model: BaseEstimator,
+    X: SamplesLike,
+    background: SamplesLike | None = None,
     *,
     players: Mapping[str, Sequence] | None = None,
     output: str | None = None,
@@ -183,16 +192,16 @@ def shapley_values(
     return _found(Game.of(model, X, background, players, output, random_state, n_jobs))
 
 
-def is_quick(model: Any, X: Any, background: Any = None) -> bool:
+def is_quick(model: BaseEstimator, X: SamplesLike, background: SamplesLike | None = None) -> bool:
     """Whether the values of a model are exact and no row has to be made for them."""
     game = Game.of(model, X, background, None, None, 0, None)
     return not game.rest and game.model.link is None
 
 
 def shapley_interactions(
-    model: Any,
-    X: Any,
-    background: Any = None,
+    model: BaseEstimator,
+    X: SamplesLike,
+    background: SamplesLike | None = None,
     *,
     players: Mapping[str, Sequence] | None = None,
     output: str | None = None,

@@ -5,7 +5,7 @@ triangle of a symmetric one in memory, in float32, for many products.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,11 @@ from mercer import _native
 from mercer.distances import WORK, mirrored, tile_edge
 from mercer.gram.operator import GramOperator, Rows
 from mercer.gram.place import Place
-from mercer.kernels import Radial
+from mercer.kernels import Kernel, Radial
 from mercer.threads import blas_share, ordered_map
+
+if TYPE_CHECKING:
+    from mercer.samples import Samples
 
 PANEL = 384  # rows of a strip: a square with this many columns stays in a core's L2 cache
 LANES, WIDEST = 16, 64  # columns of a product come in multiples of the first, at most the second
@@ -89,7 +92,7 @@ class TriangleGram(GramOperator):
     def diag(self) -> np.ndarray:
         return np.concatenate([A.diagonal() for _, A in self._strips])
 
-    def __matmul__(self, V: Any) -> np.ndarray:
+    def __matmul__(self, V: np.ndarray) -> np.ndarray:
         V = np.asarray(V)
         columns = V if V.ndim > 1 else V[:, None]
         out = np.empty(columns.shape, np.result_type(self.dtype, V))
@@ -154,7 +157,7 @@ class TiledGram(GramOperator):
         Memory and threads; if K needs at most half of the memory, K may be kept in it.
     """
 
-    def __init__(self, kernel: Any, X: Any, Z: Any = None, place: Place = Place()):
+    def __init__(self, kernel: Kernel, X: Any, Z: Samples | None = None, place: Place = Place()):
         self.kernel, self.X, self.place = kernel, X, place
         self.Z = X if Z is None else Z
         self.symmetric = self.Z is X and kernel.symmetric
@@ -212,7 +215,7 @@ class TiledGram(GramOperator):
             pass
         return values
 
-    def __matmul__(self, V: Any) -> np.ndarray:
+    def __matmul__(self, V: np.ndarray) -> np.ndarray:
         n = self.shape[0]
         V = np.asarray(V)
         columns = V if V.ndim > 1 else V[:, None]

@@ -7,7 +7,7 @@ its largest part. Fragments are counted, and never folded into fewer columns.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -21,11 +21,15 @@ from mercer.samples import (
     Fingerprint,
     Molecules,
     Prepared,
+    Samples,
     check_count,
     check_flag,
     check_positive,
     descriptor_names,
 )
+
+if TYPE_CHECKING:
+    pass
 
 KNOTS = 256  # values of a descriptor whose ranks are kept; others lie between them
 
@@ -65,10 +69,10 @@ class CountedFragments(ReadsCounts, Kernel):
     def counts(self, X: Molecules) -> Counts:
         return X.counts(self.fingerprint)
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         return self.compared(X, Z, INDEX)
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Samples) -> np.ndarray:
         return np.ones(X.shape[0], X.dtype)
 
 
@@ -208,10 +212,10 @@ class AtomAssignment(ReadsCounts, Kernel):
     def counts(self, X: Molecules) -> Counts:
         return X.counts(Fingerprint("colours", int(self.radius)))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         return self.shared(X, Z)
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Samples) -> np.ndarray:
         return self.sizes(X)
 
 
@@ -358,7 +362,7 @@ class Descriptors(Kernel):
             return self
         return self.copied(quantiles=quantiles_of(X.descriptors(), sample_weight))
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Any, like: Prepared | None = None) -> Prepared:
         if isinstance(X, Prepared):
             return X
         assert self.quantiles is not None, "bind learns the ranks"
@@ -376,7 +380,7 @@ class Descriptors(Kernel):
         X, Z = self.sides(X, Z)
         return self._gaussian.block(X.parts[1], Z.parts[1])
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Samples) -> np.ndarray:
         return np.ones(X.shape[0], X.dtype)
 
 

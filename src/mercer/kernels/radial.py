@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,12 +25,15 @@ from mercer.kernels.base import Formula, Kernel, Layer, Radial, Term, of_distanc
 from mercer.kernels.separable import by_term
 from mercer.samples import Samples, is_number, largest_column, plain_rows
 
+if TYPE_CHECKING:
+    pass
+
 TINY = 1e-154  # the square of a smaller number is no usual float
 LARGEST = float(np.finfo(np.float64).max)
 SAMPLE = 1000  # rows that the median distance is that of
 
 
-def check_gamma(gamma: Any, words: tuple[str, ...] = ("scale", "auto", "median")) -> None:
+def check_gamma(gamma: object, words: tuple[str, ...] = ("scale", "auto", "median")) -> None:
     """Raise an error if ``gamma`` is neither a positive number nor one of the words."""
     if isinstance(gamma, str) and gamma in words:
         return
@@ -45,7 +48,7 @@ def check_gamma(gamma: Any, words: tuple[str, ...] = ("scale", "auto", "median")
         raise ValueError(f"gamma={gamma!r}: must be a finite number > 0.")
 
 
-def resolve_gamma(gamma: float | str, X: Any, weights: np.ndarray | None = None) -> float | str:
+def resolve_gamma(gamma: float | str, X: Samples, weights: np.ndarray | None = None) -> float | str:
     """γ for the training sample; a number is returned as it is.
 
     "scale" is 1 / (d · var(X)), or 1 if all values are equal; "auto" is 1 / d. Both are the same as
@@ -103,7 +106,7 @@ def reciprocal(size: float, word: str, X: Any) -> float:
     )
 
 
-def bound_gamma(gamma: Any, kernel: Kernel) -> float:
+def bound_gamma(gamma: float | str, kernel: Kernel) -> float:
     """γ as a number. It is an error if it has not been learnt yet."""
     if isinstance(gamma, str):
         raise ValueError(
@@ -137,7 +140,7 @@ def bind_gamma(kernel: Any, X: Any, power: float, weights: np.ndarray | None = N
     return kernel if gamma is kernel.gamma else kernel.copied(gamma=gamma)
 
 
-def median_distance(distance: Distance, X: Any, weights: np.ndarray | None = None) -> float:
+def median_distance(distance: Distance, X: Samples, weights: np.ndarray | None = None) -> float:
     """The median ρ of the pairs of at most 1,000 rows, spread evenly over X; 1 if it is 0.
 
     A row of weight w counts as w rows.
@@ -167,7 +170,7 @@ def weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
     return float(values[order[places]].mean())
 
 
-def evenly(X: Any, most: int) -> Any:
+def evenly(X: Samples, most: int) -> Any:
     """X, or ``most`` of its rows: the first, the last, and others at equal distances between.
 
     Rows that are sorted, by class say, are so all represented by their share.

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import dense_rows
 from mercer.kernels import Formula, Kernel, Product, Scaled, Sum
-from mercer.learners.base import all_pairs
+from mercer.learners.base import KernelSum, all_pairs
 from mercer.learners.margin import SVR, ManyClasses, NuSVR
 from mercer.learners.neighbours import KNeighborsClassifier, KNeighborsRegressor
 from mercer.learners.ridge import (
@@ -275,7 +275,7 @@ Answers = Callable[[Graph], dict[str, tuple[list[int], str]]]
 
 
 @singledispatch
-def _answers(model: Any) -> Answers:
+def _answers(model: BaseEstimator) -> Answers:
     """A function that adds the outputs to a graph, and returns their shapes and kinds."""
     raise TypeError(
         f"model: {type(model).__name__} has no graph of ONNX: give SVC, NuSVC, SVR, NuSVR, "
@@ -284,14 +284,14 @@ def _answers(model: Any) -> Answers:
     )
 
 
-def _values(found: Any, graph: Graph) -> str:
+def _values(found: KernelSum, graph: Graph) -> str:
     """The outputs of a `KernelSum`, (n, outputs)."""
     K = _kernel(found.kernel, graph, np.asarray(dense_rows(found.stored)))
     values = graph("MatMul", K, graph.constant(found.coef))
     return graph("Add", values, graph.constant(found.offset))
 
 
-def _check_vectors(model: Any, reads: Any) -> None:
+def _check_vectors(model: BaseEstimator, reads: Any) -> None:
     if not reads.coordinates:
         raise TypeError(
             f"{type(model).__name__} reads {reads.name}, and a graph of ONNX computes with vectors "

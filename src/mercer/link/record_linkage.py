@@ -6,7 +6,7 @@ import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -32,9 +32,18 @@ from mercer.persistence import (
     unread,
     whole,
 )
-from mercer.samples import check_count, check_flag, is_number, is_whole
+from mercer.samples import (
+    SamplesLike,
+    check_count,
+    check_flag,
+    is_number,
+    is_whole,
+)
 from mercer.tables import ReadTable
 from mercer.threads import fitting, raise_if_stopped
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 SURE = 50.0  # bits of a pair that a label says to match
 #: shares without a warning: of the matches that may be no candidates, and of records in no pair
@@ -175,11 +184,11 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
     @fitting
     def fit(
         self,
-        A: Any,
-        B: Any = None,
+        A: SamplesLike,
+        B: SamplesLike | None = None,
         *,
-        pairs: Any = None,
-        labels: Any = None,
+        pairs: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
         work: Any = None,
         executor: Any = None,
         task: tuple[int, int] = (0, 1),
@@ -376,7 +385,7 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
 
     # --- new tables -------------------------------------------------------------------------------
 
-    def predict(self, A: Any, B: Any = None) -> Pairs:
+    def predict(self, A: SamplesLike, B: SamplesLike | None = None) -> Pairs:
         """The matches in new tables, by the same model.
 
         Candidates are found by the same passes. Tables of any size will do.
@@ -396,7 +405,7 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         _, left, right, levels, _ = stages.run_passes(self._all_passes)
         return self._chosen(self._weights.scored(records, levels, left, right), records)
 
-    def score_pairs(self, pairs: Any, A: Any, B: Any = None) -> Pairs:
+    def score_pairs(self, pairs: ArrayLike, A: SamplesLike, B: SamplesLike | None = None) -> Pairs:
         """Probabilities and weights of given pairs of rows, (k, 2), candidates or not."""
         check_is_fitted(self)
         tables = read_tables(A, B)
@@ -467,6 +476,6 @@ def checked_task(task: Any) -> tuple[int, int]:
     return int(task[0]), int(task[1])
 
 
-def read_tables(A: Any, B: Any) -> list[ReadTable]:
+def read_tables(A: SamplesLike, B: SamplesLike | None) -> list[ReadTable]:
     """One or two tables."""
     return [ReadTable.of(table) for table in (A, B) if table is not None]

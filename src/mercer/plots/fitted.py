@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Set
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils import check_consistent_length, check_random_state
@@ -41,6 +41,9 @@ from mercer.samples import (
 )
 from mercer.streams import take_rows
 from mercer.tables import ColumnKind, EncodedTable, ReadTable, as_numbers, column_kind, read_columns
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 def kernel_machine(model: Any) -> tuple[list, Any]:
@@ -126,7 +129,7 @@ def take(X: Any, rows: np.ndarray) -> Any:
     return X[rows] if isinstance(X, ReadTable) else take_rows(X, rows)
 
 
-def row_count(X: SamplesLike, y: Any = None) -> int:
+def row_count(X: SamplesLike, y: ArrayLike | None = None) -> int:
     """How many rows X has: at least one, and as many as y, unless this is None."""
     if isinstance(X, (str, bytes, Mapping, Set)) or X is None:
         raise TypeError(f"X is {describe(X)}: give the rows of data, as an array, frame or list.")

@@ -21,6 +21,7 @@ from mercer.spoken import spoken
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
 
 INK = "#1b1f24"  # colour of lines on a surface, which has pale colours on a dark page too
 COLOURS = (
@@ -50,7 +51,7 @@ def diverging() -> Any:
     return LinearSegmentedColormap.from_list("classes", ends)
 
 
-def class_codes(y: Any, classes: np.ndarray, name: str = "y") -> np.ndarray:
+def class_codes(y: ArrayLike, classes: np.ndarray, name: str = "y") -> np.ndarray:
     """Position of each label among the ascending classes; ValueError if it is none of them.
 
     Examples
@@ -116,7 +117,7 @@ def legend_below(ax: Any, handles: list) -> Any:
     )  # fmt: skip
 
 
-def class_points(ax: Axes, points: np.ndarray, codes: Any, count: int, **style: Any) -> list:
+def class_points(ax: Axes, points: np.ndarray, codes: np.ndarray, count: int, **style: Any) -> list:
     """Draw points (n, 2) in the colours and marks of their classes, one collection a class."""
     return [
         ax.scatter(*points[codes == c].T, **{"color": [colour(c)], "marker": mark(c), **style})
@@ -124,7 +125,9 @@ def class_points(ax: Axes, points: np.ndarray, codes: Any, count: int, **style: 
     ]
 
 
-def named_bars(ax: Axes, names: list, values: Any, whiskers: Any = None, **style: Any) -> Any:
+def named_bars(
+    ax: Axes, names: list, values: ArrayLike, whiskers: ArrayLike | None = None, **style: Any
+) -> Any:
     """Draw a horizontal bar for each name, the first on top, with a line at 0."""
     at = np.arange(len(names))[::-1]
     look = {"color": colour(1), "height": 0.7, "error_kw": {"ecolor": "0.35", "lw": 1}, **style}
@@ -148,7 +151,7 @@ def picture(ax: Axes, values: np.ndarray, label: str, **style: Any) -> Any:
     return image
 
 
-def ring(ax: Axes, x: Any, y: Any, **style: Any) -> Any:
+def ring(ax: Axes, x: float, y: float, **style: Any) -> Any:
     """Draw a ring around the point of a curve or of a map that was chosen."""
     look = {"marker": "o", "ms": 8, "mfc": "none", "mew": 1.8, "ls": "", **style}
     return ax.plot([x], [y], **look)[0]

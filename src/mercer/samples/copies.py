@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable
 from functools import singledispatch
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,9 @@ from mercer.samples.ragged import Ragged, hash_labels, mixed
 from mercer.samples.table import EncodedColumns, Table
 from mercer.threads import raise_if_stopped
 
+if TYPE_CHECKING:
+    from mercer.samples.protocol import Samples
+
 FEW = 0.9  # of the samples are different at least, where copies are not worth a mention
 SAMPLE = 2000  # samples that are looked at first: where all differ, none has many copies
 KEYS = 10_000  # of objects that are looked up until it is asked whether to stop
@@ -25,7 +28,7 @@ CELLS = 2**20  # numbers of rows that are mixed at a time
 U64 = np.uint64
 
 
-def copies_of(X: Any) -> np.ndarray | None:
+def copies_of(X: Samples) -> np.ndarray | None:
     """Which of the different encoded samples each one is, (n,), in the order of their first ones.
 
     None if few are copies, or if equal keys do not mean that every comparison takes samples for the
@@ -41,13 +44,13 @@ def copies_of(X: Any) -> np.ndarray | None:
     return copies if copies.max() + 1 <= FEW * n else None
 
 
-def _told(X: Any) -> bool:
+def _told(X: Samples) -> bool:
     if isinstance(X, Table):
         return all(map(_told, X.parts))
     return isinstance(X, (np.ndarray, sp.csr_array, Ragged, Categories, Graphs))
 
 
-def row_numbers(*parts: Any) -> np.ndarray:
+def row_numbers(*parts: Samples) -> np.ndarray:
     """Which of the different rows each one is, (n,), in the order of their first ones.
 
     A row is an encoded sample of each of the parts. Two that differ count as copies with a
@@ -62,13 +65,13 @@ def row_numbers(*parts: Any) -> np.ndarray:
     return np.argsort(np.argsort(first))[copies]
 
 
-def row_marks(*parts: Any) -> np.ndarray:
+def row_marks(*parts: Samples) -> np.ndarray:
     """64 bits for each row of some parts, (n,), the same for equal rows."""
     return _marks(np.stack([_marks(part) for part in parts], axis=1))
 
 
 @singledispatch
-def _marks(X: Any) -> np.ndarray:
+def _marks(X: Samples) -> np.ndarray:
     """64 bits for each encoded sample, which copies share."""
     return np.arange(X.shape[0], dtype=U64)
 
@@ -168,7 +171,7 @@ def _(X: Objects) -> np.ndarray:
     return _numbered(_object_key(value, i) for i, value in enumerate(X.values))
 
 
-def _object_key(value: Any, i: int) -> Hashable:
+def _object_key(value: object, i: int) -> Hashable:
     """The object itself, where equal ones can be found; else its number."""
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype.str, value.tobytes()

@@ -5,13 +5,16 @@ graph_kind.py recognises and encodes graphs, and graph_forms.py reads those of u
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.persistence import fields, floats, offsets, one_of, optional, whole
 from mercer.samples.protocol import Encoded
 from mercer.samples.ragged import hash_labels, items_of_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, DTypeLike
 
 
 def _inside(graphs: Graphs, values: object) -> None:
@@ -57,7 +60,8 @@ class Graphs(Encoded):
     def __init__(
         self, node_starts: np.ndarray, row_starts: np.ndarray, neighbours: np.ndarray,
         node_labels: np.ndarray | None = None, node_attributes: np.ndarray | None = None,
-        edge_labels: np.ndarray | None = None, directed: bool = False, dtype: Any = np.float64,
+        edge_labels: np.ndarray | None = None, directed: bool = False,
+        dtype: DTypeLike = np.float64,
     ):  # fmt: skip
         super().__init__(dtype)
         self.node_starts, self.row_starts, self.neighbours = node_starts, row_starts, neighbours
@@ -138,12 +142,12 @@ class Graphs(Encoded):
 
 
 def graphs_of(
-    sizes: Any,
-    edges: Any,
-    labels: Any = None,
+    sizes: ArrayLike,
+    edges: ArrayLike,
+    labels: ArrayLike | None = None,
     *,
-    edge_labels: Any = None,
-    attributes: Any = None,
+    edge_labels: ArrayLike | None = None,
+    attributes: ArrayLike | None = None,
     directed: bool = False,
 ) -> Graphs:
     """Many graphs from arrays of all their nodes and edges, numbered on from graph to graph.
@@ -232,7 +236,7 @@ def rows_of_neighbours(
     starts: np.ndarray,
     edges: np.ndarray,
     labels: np.ndarray | None,
-    attributes: Any,
+    attributes: np.ndarray | None,
     marks: np.ndarray | None,
     directed: bool,
 ) -> Graphs:
@@ -272,7 +276,7 @@ def rows_of_neighbours(
 
 def _once(
     starts: np.ndarray, order: np.ndarray, keys: np.ndarray, u: np.ndarray, v: np.ndarray,
-    marks: Any, directed: bool,
+    marks: np.ndarray | None, directed: bool,
 ) -> np.ndarray:  # fmt: skip
     """Which of the sorted edges stay where all edges of a graph stand in both directions."""
     owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))

@@ -134,10 +134,10 @@ class MoleculesKind(Kind):
     def holds(self, item: object) -> bool:
         return is_rdkit(item)
 
-    def size(self, item: Any) -> float:
+    def size(self, item: object) -> float:
         return float(known(item).size)
 
-    def fault(self, item: Any) -> str | None:
+    def fault(self, item: object) -> str | None:
         if not (isinstance(item, str) or is_rdkit(item)):
             return f"{describe_entry(item)} is neither a text nor a molecule of RDKit"
         try:
@@ -146,7 +146,7 @@ class MoleculesKind(Kind):
             return str(error)
         return None
 
-    def text(self, item: Any) -> str:
+    def text(self, item: object) -> str:
         return shown(item)
 
     def rows(self, X: SamplesLike, reader: str) -> list:
@@ -193,17 +193,17 @@ class MoleculesKind(Kind):
             'is metric= a distance, such as metric=Tanimoto(fingerprint="morgan").'
         )
 
-    def drawing(self, item: Any) -> Drawing:
+    def drawing(self, item: object) -> Drawing:
         molecule = known(item)
         symbols, bonds = bonds_of(molecule)
         shown = ["" if symbol.upper() == "C" else symbol.title() for symbol in symbols]
         return Drawing(places_of(molecule), bonds, shown, molecule.text)
 
-    def without_each_node(self, item: Any) -> list:
+    def without_each_node(self, item: object) -> list:
         """A molecule with one atom after the other hidden: as an atom of any element."""
         return hidden_atoms(known(item))
 
-    def picture(self, item: Any, weights: Iterable[float] | None = None) -> str:
+    def picture(self, item: object, weights: Iterable[float] | None = None) -> str:
         return drawn(known(item), weights)
 
 

@@ -30,7 +30,7 @@ SAID_OF_LEVELS = (
 )
 
 
-def describe(X: Any) -> str:
+def describe(X: object) -> str:
     """Say in a few words what raw data are, for error messages.
 
     Examples
@@ -130,7 +130,7 @@ def plain_cells(items: Any) -> Any:
     return items
 
 
-def _plain_cell(cell: Any) -> Any:
+def _plain_cell(cell: object) -> Any:
     """A cell as Python objects where it is an array of objects, a tensor or a column."""
     if not isinstance(cell, np.ndarray):
         cell = _of_tensor(cell) if _is_tensor(cell) else cell
@@ -141,7 +141,7 @@ def _plain_cell(cell: Any) -> Any:
     return plain_cells(found) if isinstance(found, list) else _plain_cell(found)
 
 
-def _is_column(cell: Any) -> bool:
+def _is_column(cell: object) -> bool:
     """Whether something is a column of pandas, polars or arrow, or a sequence as one of them."""
     of_arrow = hasattr(cell, "to_pylist") and not hasattr(cell, "column_names")
     of_arrow = of_arrow or isinstance(cell, (array, deque))
@@ -278,7 +278,7 @@ FAULTS = {
 }  # fmt: skip
 
 
-def named_fields(X: Any) -> Any:
+def named_fields(X: object) -> Any:
     """Rows with named fields as a data frame; all else as it is.
 
     They are dicts in a list or a column, structured arrays, and columns of structs (polars, arrow).
@@ -307,7 +307,7 @@ def named_fields(X: Any) -> Any:
     return _frame({name: [row.get(name) for row in rows] for name in names})
 
 
-def as_given(X: Any, name: str = "X") -> Any:
+def as_given(X: object, name: str = "X") -> Any:
     """What a user gave, but sequences and arrays of other types as lists and plain arrays, tensors
     of torch as arrays or sparse matrices, and batches of arrow as tables.
 
@@ -335,7 +335,7 @@ def as_given(X: Any, name: str = "X") -> Any:
     return _of_tensor(X) if _is_tensor(X) else X
 
 
-def _is_tensor(X: Any) -> bool:
+def _is_tensor(X: object) -> bool:
     return hasattr(X, "detach") and hasattr(X, "layout")
 
 

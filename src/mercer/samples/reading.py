@@ -60,7 +60,9 @@ for _kind in (
 DEEPEST = 3  # lists in a cell: the rows and columns of an image, and its channels
 
 
-def read(X: Any, kind: str | Kind | None = None, *, reader: str = "read") -> tuple[Kind, Any]:
+def read(
+    X: SamplesLike, kind: str | Kind | None = None, *, reader: str = "read"
+) -> tuple[Kind, Any]:
     """Raw data as samples of one kind, in the plainest form of that kind.
 
     Parameters
@@ -217,7 +219,11 @@ def _are_whole(cells: list) -> bool:
 
 
 def as_samples(
-    X: Any, kind: str = "vectors", *, like: Any = None, reader: str = "this kernel"
+    X: SamplesLike,
+    kind: str = "vectors",
+    *,
+    like: Any = None,
+    reader: str = "this kernel",
 ) -> Any:
     """Encode raw data as samples of one kind; encoded samples are returned unchanged.
 
@@ -265,7 +271,7 @@ def as_samples(
 
 
 @contextmanager
-def naming_the_kind(X: Any, wanted: Kind, reader: str, instead: str = "") -> Iterator[None]:
+def naming_the_kind(X: SamplesLike, wanted: Kind, reader: str, instead: str = "") -> Iterator[None]:
     """While X is read as vectors: where it holds samples of another kind, which is beyond doubt,
     the error names the kernel and the distance that compare them. ``instead`` is said last."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from mercer.samples.raw_data import (
     is_missing_value,
     object_columns,
 )
+
+if TYPE_CHECKING:
+    pass
 
 SAID_OF_ONE = (
     "X is {} series of one point each, among which {} has no time to compare: if X is one series, "
@@ -171,7 +174,7 @@ def series_of(X: SamplesLike, *, channels: str = "last", padded: bool = False) -
     return found
 
 
-def of_sounds(X: Any) -> list | None:
+def of_sounds(X: object) -> list | None:
     """The samples of pairs (samples, rate) of one rate, as soundfile reads them; else None."""
     items = X if isinstance(X, list) else []
     pairs = items if all(isinstance(each, tuple) and len(each) == 2 for each in items) else []
@@ -195,7 +198,7 @@ def of_nested_frame(X: Any) -> list | None:
     return [points[:, 0] for points in stacked] if X.shape[1] == 1 else stacked
 
 
-def of_channels_first(X: Any) -> list | None:
+def of_channels_first(X: object) -> list | None:
     """Arrays (d, T) of one d and several T, as in aeon, with time first; None for all else."""
     items = X if isinstance(X, (list, tuple)) else []
     shapes = {each.shape if isinstance(each, np.ndarray) else () for each in items}

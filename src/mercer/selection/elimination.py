@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
@@ -23,10 +23,19 @@ from mercer.learners.base import (
     encode_classes,
 )
 from mercer.persistence import fields, length_of, unread, whole
-from mercer.samples import column_names, is_frame, read, select_columns
+from mercer.samples import (
+    SamplesLike,
+    column_names,
+    is_frame,
+    read,
+    select_columns,
+)
 from mercer.solvers.ridge import left_out_fit
 from mercer.streams import take_rows
 from mercer.threads import ordered_map
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 PENALTIES = np.logspace(-4, 1, 6)  # λ, in units of the mean of K's diagonal
 SCORED = 2000  # held-out rows that score, at most
@@ -227,32 +236,32 @@ class RecursiveElimination(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.support_
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: SamplesLike) -> Any:
         """The chosen columns of X, in the form of X."""
         check_is_fitted(self)
         X = self._table(X, reset=False)
         return self._selected(X, [n for n, kept in zip(column_names(X), self.support_) if kept])
 
     @_has("predict")
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """The predictions of the fitted estimator from the chosen columns of X."""
         X = self.transform(X)
         return self.estimator_.predict(X)
 
     @_has("predict_proba")
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: SamplesLike) -> np.ndarray:
         """The probabilities of the classes from the chosen columns of X."""
         X = self.transform(X)
         return self.estimator_.predict_proba(X)
 
     @_has("decision_function")
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: SamplesLike) -> np.ndarray:
         """The decision values from the chosen columns of X."""
         X = self.transform(X)
         return self.estimator_.decision_function(X)
 
     @_has("score")
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: SamplesLike, y: ArrayLike) -> float:
         """The score of the fitted estimator on the chosen columns of X."""
         X = self.transform(X)
         return self.estimator_.score(X, y)

@@ -13,13 +13,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples import Samples, as_given, column_names, frame_of, is_frame, plain_targets
+from mercer.samples import (
+    Samples,
+    as_given,
+    column_names,
+    frame_of,
+    is_frame,
+    plain_targets,
+)
 from mercer.streams.kept_rows import count_rows, plain_form, row_range
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 PARQUET, ARROW, NUMPY = (".parquet", ".pq"), (".arrow", ".feather", ".ipc"), (".npy",)
 READ = 'a Parquet file (".parquet"), an Arrow file (".arrow", ".feather") or an array (".npy")'
@@ -51,7 +61,7 @@ class Source(ABC):
 class HeldRows(Source):
     """An array, a memory-mapped array, a list or a data frame, so many rows at a time."""
 
-    def __init__(self, X: Any, y: Any, weights: Any, rows: int):
+    def __init__(self, X: Any, y: ArrayLike | None, weights: Any, rows: int):
         if y is not None and getattr(y, "dtype", None) is None:  # no memory-mapped array
             y = plain_targets(y)
         self.X, self.y, self.weights, self.rows = plain_form(X), y, weights, rows

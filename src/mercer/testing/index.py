@@ -30,7 +30,7 @@ from mercer.search import Index
 def check_index(
     make_index: Callable[[Distance], Index],
     distance: Distance,
-    X: Any,
+    X: SamplesLike,
     Z: SamplesLike | None = None,
     *,
     tol: float = 1e-6,
@@ -95,7 +95,7 @@ def check_index(
     _check_files(index, Z, saved, trusted)
 
 
-def _check_conventions(index: Index, X: SamplesLike, Z: Any) -> None:
+def _check_conventions(index: Index, X: SamplesLike, Z: SamplesLike) -> None:
     assert isinstance(index, Index), f"{index!r} is no subclass of mercer.search.Index"
     before = repr(index)
     assert repr(clone(index)) == before, "the constructor must store its arguments untouched"
@@ -153,7 +153,7 @@ def _check_within(index: Index, found: tuple, D: np.ndarray, radius: float, size
             assert np.isin(clear, mine).all(), f"neighbours within radius={radius} are missing"
 
 
-def _check_questions(index: Index, Z: Any) -> None:
+def _check_questions(index: Index, Z: SamplesLike) -> None:
     n = index.n_samples_fit_
     wrong = [(Z, 0), (Z, -1), (Z, n + 1), (None, n), (Z, 1.0), (Z, np.nan)]
     for queries, k in wrong:
@@ -164,7 +164,9 @@ def _check_questions(index: Index, Z: Any) -> None:
             index.query_radius(Z, radius)
 
 
-def _check_some(index: Index, Z: Any, others: np.ndarray, alone: np.ndarray, size: float) -> None:
+def _check_some(
+    index: Index, Z: SamplesLike, others: np.ndarray, alone: np.ndarray, size: float
+) -> None:
     """A mask leaves rows out, and removed rows are gone; the others keep their numbers."""
     n = index.n_samples_fit_
     mask = np.arange(n) % 3 > 0
@@ -190,7 +192,7 @@ def _check_some(index: Index, Z: Any, others: np.ndarray, alone: np.ndarray, siz
         index.remove(gone)
 
 
-def _check_files(index: Index, Z: Any, saved: bool, trusted: tuple) -> None:
+def _check_files(index: Index, Z: SamplesLike, saved: bool, trusted: tuple) -> None:
     """A file gives an index of the same class, with the same parameters and the same answers."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "saved.index")

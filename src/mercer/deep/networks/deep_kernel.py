@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, field
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,6 +32,9 @@ from mercer.learners.base import (
 )
 from mercer.samples import Samples, SamplesLike
 from mercer.threads import fitting
+
+if TYPE_CHECKING:
+    pass
 
 CANDIDATES = ("process", "network", "both")
 UNSEEN = 0.2  # part of the rows that the network does not see
@@ -84,7 +87,11 @@ class DeepKernel(NeuralKernel):
     chosen_: str = field(init=False)
 
     def _fit_deep(
-        self, distinct: Distinct, Y: np.ndarray, targets: LatentTargets, codes: Any = None
+        self,
+        distinct: Distinct,
+        Y: np.ndarray,
+        targets: LatentTargets,
+        codes: np.ndarray | None = None,
     ) -> None:
         """Choose by rows that were held back, and fit what was chosen to all rows."""
         F, _, w, seed = distinct

@@ -73,7 +73,7 @@ class WeightedInputs(NamedTuple):
     y: Tensor
     weights: Tensor
 
-    def part(self, rows: Any) -> WeightedInputs:
+    def part(self, rows: np.ndarray) -> WeightedInputs:
         return WeightedInputs(self.x[rows], self.y[rows], self.weights[rows])
 
 
@@ -199,7 +199,7 @@ def arrays(network: torch.nn.Module) -> dict[str, np.ndarray]:
 def made(
     shape: dict[str, Any],
     dtype: str,
-    device: Any,
+    device: str | None,
     rng: np.random.RandomState,
     weights: dict[str, Any] | None = None,
 ) -> NeuralKernelNetwork:
@@ -218,24 +218,30 @@ __all__ = [
 ]  # fmt: skip
 
 
-def rows(x: np.ndarray, Y: np.ndarray, w: np.ndarray, dtype: str, device: Any) -> WeightedInputs:
+def rows(
+    x: np.ndarray, Y: np.ndarray, w: np.ndarray, dtype: str, device: str | None
+) -> WeightedInputs:
     """Training rows on a device, with weights whose mean is 1."""
     weights = w / w.mean() if len(w) else w
     return WeightedInputs(*(_tensor(part, dtype, device) for part in (x, Y, weights)))
 
 
-def answers(network: NeuralKernelNetwork, x: np.ndarray, dtype: str, device: Any) -> np.ndarray:
+def answers(
+    network: NeuralKernelNetwork, x: np.ndarray, dtype: str, device: str | None
+) -> np.ndarray:
     """Outputs for inputs x, in float64."""
     return outputs(network, _tensor(x, dtype, device)).double().cpu().numpy()
 
 
-def hidden(network: NeuralKernelNetwork, x: np.ndarray, dtype: str, device: Any) -> list:
+def hidden(network: NeuralKernelNetwork, x: np.ndarray, dtype: str, device: str | None) -> list:
     """What each block makes of inputs x, a list of arrays."""
     with torch.no_grad():
         return [part.cpu().numpy() for part in network.hidden(_tensor(x, dtype, device))]
 
 
-def codes(network: NeuralKernelNetwork, x: np.ndarray, dtype: str, device: Any) -> np.ndarray:
+def codes(
+    network: NeuralKernelNetwork, x: np.ndarray, dtype: str, device: str | None
+) -> np.ndarray:
     """The codes of inputs x, in float64."""
     with torch.no_grad():
         parts = _tensor(x, dtype, device).split(ROWS)
@@ -243,7 +249,7 @@ def codes(network: NeuralKernelNetwork, x: np.ndarray, dtype: str, device: Any) 
 
 
 def seen(
-    x: np.ndarray, Y: np.ndarray, given: np.ndarray | None, w: np.ndarray, device: Any
+    x: np.ndarray, Y: np.ndarray, given: np.ndarray | None, w: np.ndarray, device: str | None
 ) -> Seen:
     """Rows for a process, in float64."""
     noises = None if given is None else _tensor(given, "float64", device)
@@ -253,11 +259,13 @@ def seen(
     )  # fmt: skip
 
 
-def moments(posterior: Posterior, x: np.ndarray, device: Any) -> tuple[np.ndarray, np.ndarray]:
+def moments(
+    posterior: Posterior, x: np.ndarray, device: str | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Means and variances of a process at rows x."""
     mean, variance = posterior(_tensor(x, "float64", device))
     return mean.cpu().numpy(), variance.cpu().numpy()
 
 
-def _tensor(values: np.ndarray, dtype: str, device: Any) -> torch.Tensor:
+def _tensor(values: np.ndarray, dtype: str, device: str | None) -> torch.Tensor:
     return torch.tensor(values, dtype=getattr(torch, dtype), device=choose_device(device))

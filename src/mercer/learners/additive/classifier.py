@@ -33,7 +33,7 @@ from mercer.learners.base import (
 )
 from mercer.samples import Samples, SamplesLike
 from mercer.solvers.additive import PartNewton, PartResult, RowDesign
-from mercer.streams import fit_stream
+from mercer.streams import Checkpoint, fit_stream
 from mercer.threads import blas_limit, fitting, forget
 
 JUDGED = 20_000  # rows on which a kernel of columns is judged
@@ -77,7 +77,7 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
 
     @fitting
     @finite_fit
-    def fit(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table X (n) and classes y of shape (n,).
 
         ``sample_weight`` is a number or one per row, >= 0 and not all 0.
@@ -92,7 +92,7 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
 
     @fitting
     @finite_fit
-    def fit_chunks(self, chunks: Any, checkpoint: Any = None) -> Self:
+    def fit_chunks(self, chunks: object, checkpoint: Checkpoint | None = None) -> Self:
         """Fit to a stream of rows with one class for each. It is read once.
 
         The bins are those of the first 100,000 rows, so rows should not be sorted. Of all rows a
@@ -126,7 +126,7 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
         return AdditiveClassificationParts(self)
 
     def _read_training(
-        self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None, *, reset: bool
+        self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
     ) -> WeightedTraining:
         table = checked_table(self, X, reset=reset)
         y = check_targets(table, y, type(self).__name__, numeric=False)
@@ -135,8 +135,8 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
     @fitting
     def begin_rows(
         self,
-        X: Any,
-        y: Any,
+        X: SamplesLike,
+        y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
         columns: TableColumns | None = None,
@@ -154,7 +154,7 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
         return self
 
     def code_rows(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
+        self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> tuple[np.ndarray, WeightedTraining]:
         """The codes of these rows, by the bins of `begin_rows`, and where their classes are."""
         training = self._read_training(X, y, sample_weight, reset=False)

@@ -44,7 +44,9 @@ class AdditiveParts(PartFit):
     def surveys_samples(self, numbers: bool) -> bool:
         return not numbers or self.learner.categories is not None
 
-    def survey(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> Survey:
+    def survey(
+        self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Survey:
         name = type(self.learner).__name__
         if X is None:  # an array of numbers
             table, more = np.empty((len(y), 0)), None
@@ -60,7 +62,7 @@ class AdditiveParts(PartFit):
         return np.arange(0, survey.rows, -(-survey.rows // BIN_ROWS))
 
     def begin(
-        self, survey: Survey, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None
+        self, survey: Survey, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> None:
         forget(self.learner)
         columns = survey.more and survey.more.columns()
@@ -70,9 +72,9 @@ class AdditiveParts(PartFit):
     @abstractmethod
     def make_bins(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
+        X: SamplesLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
         columns: TableColumns | None = None,
         means: np.ndarray | None = None,
     ) -> None:
@@ -80,7 +82,7 @@ class AdditiveParts(PartFit):
         self.begun = True
 
     def add(
-        self, total: Any, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None
+        self, total: Any, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> None:
         if not self.begun:
             self.make_bins(X, y, sample_weight)
@@ -135,7 +137,7 @@ class AdditiveRegressionParts(AdditiveParts):
         return Counted(None, CodedRows() if self.pairs else None)
 
     def add(
-        self, total: Counted, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None
+        self, total: Counted, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> None:
         super().add(total, X, y, sample_weight)
         if total.tables is None:
@@ -164,7 +166,7 @@ class AdditiveClassificationParts(AdditiveParts):
         return CodedRows()
 
     def add(
-        self, total: CodedRows, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None
+        self, total: CodedRows, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> None:
         super().add(total, X, y, sample_weight)
         total.add(*self.learner.code_rows(X, y, sample_weight))

@@ -46,7 +46,7 @@ from mercer.solvers.additive import (
     RowRidge,
     column_parts,
 )
-from mercer.streams import fit_stream, plain_columns
+from mercer.streams import Checkpoint, fit_stream, plain_columns
 from mercer.threads import blas_limit, fitting, forget
 
 TRIED = 8  # steps after which a kernel of columns is judged
@@ -121,7 +121,7 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
 
     @fitting
     @finite_fit
-    def fit(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table X (n) and targets y of shape (n,) or (n, n_targets).
 
         ``sample_weight`` is a number or one per row, >= 0 and not all 0.
@@ -172,7 +172,7 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
         worst([result for _, result in found]).conclude()
 
     def _read_training(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, *, reset: bool
+        self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
     ) -> WeightedTraining:
         """The rows of a fit, after all checks."""
         table = checked_table(self, X, reset=reset)
@@ -290,7 +290,9 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
         return design, results
 
     @fitting
-    def partial_fit(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Fit to these rows as well as to those of earlier calls; see the notes of the class.
 
         A call after `fit` begins anew. Errors say which chunk they are in, and leave the model as
@@ -338,7 +340,7 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
 
     @fitting
     @finite_fit
-    def fit_chunks(self, chunks: Any, checkpoint: Any = None) -> Self:
+    def fit_chunks(self, chunks: object, checkpoint: Checkpoint | None = None) -> Self:
         """Fit to a stream, which may be larger than the memory. It is read once.
 
         The bins are those of the first 100,000 rows, so rows should not be sorted. Of all rows a
@@ -364,7 +366,7 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
     @fitting
     def begin_rows(
         self,
-        X: Any,
+        X: SamplesLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
@@ -389,7 +391,11 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
         return CountTables(self._bins.sizes, len(self._offsets))
 
     def count_rows(
-        self, tables: CountTables, X: Any, y: Any, sample_weight: ArrayLike | None = None
+        self,
+        tables: CountTables,
+        X: SamplesLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
     ) -> tuple[np.ndarray, WeightedTraining]:
         """Add rows to tables; returns their codes, and where their targets are."""
         training = self._read_training(X, y, sample_weight, reset=False)
@@ -414,7 +420,7 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
         f = self._sum(X)
         return f[:, 0] if self._flat else f
 
-    def _towards_answer(self, X: Any, parts: np.ndarray) -> np.ndarray:
+    def _towards_answer(self, X: SamplesLike, parts: np.ndarray) -> np.ndarray:
         if parts.ndim == 3:
             raise ValueError(
                 f"the model has {parts.shape[2]} targets: reasons are for one; see contributions."

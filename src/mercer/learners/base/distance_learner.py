@@ -112,7 +112,7 @@ NORMS = {1.0: "manhattan", 2.0: "euclidean", np.inf: "chebyshev"}
 
 
 def as_distance(
-    metric: Any, p: float = 2, metric_params: Any = None, X: SamplesLike | None = None
+    metric: Any, p: float = 2, metric_params: dict | None = None, X: SamplesLike | None = None
 ) -> Distance:
     """The distance object for a value of ``metric=``.
 
@@ -202,7 +202,9 @@ def _named(name: str, p: float, given: dict, X: Any) -> Distance:
     return constructor(**{reads[key]: value for key, value in given.items()})
 
 
-def effective_metric(metric: Any, p: Any, metric_params: dict | None) -> tuple[Any, dict]:
+def effective_metric(
+    metric: object, p: float | None, metric_params: dict | None
+) -> tuple[Any, dict]:
     """scikit-learn's ``effective_metric_`` and ``effective_metric_params_``.
 
     Examples
@@ -299,7 +301,7 @@ class DistanceLearner(BaseEstimator):
         self.distance_: Distance = distance.bind(training.X, training.y, training.weights)
         return training
 
-    def encode_new(self, X: Any) -> Any:
+    def encode_new(self, X: SamplesLike) -> Any:
         """Encode new samples with the codes of the training samples."""
         check_is_fitted(self)
         return encode_like_fitted(self, self.distance_, X)
@@ -324,7 +326,7 @@ class DistanceLearner(BaseEstimator):
             leaf_size=leaf_size, bound=True,
         )  # fmt: skip
 
-    def keep_samples(self, X: Any) -> None:
+    def keep_samples(self, X: Samples) -> None:
         """Keep the samples that predictions compare new samples with: the learner is fitted now."""
         self.X_fit_ = X
 
@@ -336,7 +338,7 @@ class DistanceLearner(BaseEstimator):
         return tags
 
 
-def _kind_of(metric: Any) -> str:
+def _kind_of(metric: object) -> str:
     """The kind of samples that ``metric=`` reads."""
     if isinstance(metric, Comparison):
         return metric.kind
@@ -345,7 +347,7 @@ def _kind_of(metric: Any) -> str:
     return "objects" if callable(metric) else "vectors"
 
 
-def reads_missing(metric: Any) -> bool:
+def reads_missing(metric: object) -> bool:
     """Whether numbers may be missing in the samples that ``metric=`` reads."""
     if isinstance(metric, Distance):
         return metric.reads_missing

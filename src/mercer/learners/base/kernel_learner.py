@@ -39,6 +39,7 @@ from mercer.learners.base.training import (
     encode_like_fitted,
 )
 from mercer.samples import (
+    Samples,
     SamplesLike,
     joined,
     kind_named,
@@ -72,7 +73,7 @@ class FitPath:
         self._given: Any = None
         self._made: dict[str, Any] = {}
 
-    def knows(self, X: Any) -> bool:
+    def knows(self, X: object) -> bool:
         """Whether an earlier fit used these samples; raise ValueError if it used other ones."""
         if self.training is not None and self._given is not X:
             raise ValueError(
@@ -80,7 +81,7 @@ class FitPath:
             )
         return self.training is not None
 
-    def keep(self, X: Any, kernel: Kernel, training: Training) -> None:
+    def keep(self, X: object, kernel: Kernel, training: Training) -> None:
         """Keep the kernel and the samples that the first fit prepared from X."""
         self._given, self.kernel, self.training = X, kernel, training
 
@@ -219,7 +220,7 @@ class KernelLearner(BaseEstimator):
 
     def make_training(
         self,
-        X: Any,
+        X: SamplesLike,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
@@ -262,7 +263,7 @@ class KernelLearner(BaseEstimator):
         return float_range(encode_like_fitted(self, self.kernel_, X), self.X_fit_)
 
     def make_gram(
-        self, X: Any, fit_path: FitPath | None = None, *, matrices: int = 2,
+        self, X: Samples, fit_path: FitPath | None = None, *, matrices: int = 2,
         multiplied: bool = False,
     ) -> GramOperator:  # fmt: skip
         """K between the training samples; sets ``gram_``.
@@ -280,7 +281,7 @@ class KernelLearner(BaseEstimator):
         self.gram_ = K.describe()
         return K
 
-    def rounded(self, X: Any) -> Any:
+    def rounded(self, X: Samples) -> Any:
         """Many vectors in float32, if that changes K by less than its rounding to float32."""
         many = X.shape[0] >= ROUNDED_ROWS and self.kernel_.reads.coordinates
         return in_single_precision(self.kernel_, X) if many else X
@@ -290,7 +291,7 @@ class KernelLearner(BaseEstimator):
         return gram(self.kernel_, X, Z, place=self.place)
 
     def make_low_rank_gram(
-        self, X: Any, rank: int, *, held: int = 0, fit_path: FitPath | None = None
+        self, X: Samples, rank: int, *, held: int = 0, fit_path: FitPath | None = None
     ) -> LowRankGram:
         """K between the training samples as a factor of ``self.rank`` (or ``rank``) columns.
 
@@ -327,7 +328,7 @@ class KernelLearner(BaseEstimator):
         rank = 1 if self.rank is None else rank
         self.place.refuse(needed(rank), f"a factor of rank {rank}", smaller)
 
-    def cross_gram(self, X: Any) -> GramOperator:
+    def cross_gram(self, X: SamplesLike) -> GramOperator:
         """K between new samples X and the samples ``X_fit_`` that the fit has kept.
 
         Entries are computed when they are used.
@@ -346,7 +347,7 @@ class KernelLearner(BaseEstimator):
             columns = PREPARED[self] = PreparedSide(self.kernel_, self.X_fit_)
         return self.gram_between(X, columns)
 
-    def keep_support(self, X: Any) -> None:
+    def keep_support(self, X: Samples) -> None:
         """Keep the samples that predictions compare new samples with: the learner is fitted now."""
         self.X_fit_ = self.kernel_.support(X)
         PREPARED[self] = PreparedSide(self.kernel_, self.X_fit_)

@@ -55,7 +55,7 @@ def check_seed(value: Seed) -> None:
         ) from None
 
 
-def is_value(solver: Any) -> bool:
+def is_value(solver: object) -> bool:
     """Whether a solver that `check_solver` let pass is a value, and not a name."""
     return not isinstance(solver, str)
 
@@ -66,7 +66,7 @@ def solver_name(solver: Any) -> str:
 
 
 def check_solver(
-    solver: Any, names: Sequence[str], replaced: Sequence[str] = (), *, argument: str = "solver"
+    solver: object, names: Sequence[str], replaced: Sequence[str] = (), *, argument: str = "solver"
 ) -> None:
     """Refuse what is neither a known name nor a solver value.
 

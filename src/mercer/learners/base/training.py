@@ -42,7 +42,7 @@ PLAIN = "biuf"  # types of arrays that `plain_targets` gives back as they are
 class Classifier(ClassifierMixin):
     """Abstract: a classifier whose score reads targets in all forms that ``fit`` reads."""
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The accuracy of predictions for X, by the classes y in any form that ``fit`` reads."""
         return ClassifierMixin.score(self, X, _as_fitted(y), sample_weight)
 
@@ -50,12 +50,12 @@ class Classifier(ClassifierMixin):
 class Regressor(RegressorMixin):
     """Abstract: a regressor whose score reads targets in all forms that ``fit`` reads."""
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R² of predictions for X, by the targets y in any form that ``fit`` reads."""
         return super().score(X, _as_fitted(y), sample_weight)
 
 
-def _as_fitted(y: Any) -> np.ndarray:
+def _as_fitted(y: ArrayLike) -> np.ndarray:
     y = plain_targets(y)
     return y[:, 0] if y.shape[1:] == (1,) else y
 
@@ -172,14 +172,14 @@ def weigh_classes(
     return w * factor[codes]
 
 
-def require_targets(y: Any, reader: str) -> None:
+def require_targets(y: ArrayLike | None, reader: str) -> None:
     """Raise ValueError if there are no targets."""
     if y is None:
         raise ValueError(f"{reader} requires y to be passed, but the target y is None.")
 
 
 def check_targets(
-    X: Any, y: Any, reader: str, *, numeric: bool = True, several: bool = True
+    X: Samples, y: ArrayLike | None, reader: str, *, numeric: bool = True, several: bool = True
 ) -> np.ndarray:
     """y as an array with one entry for each row of X; finite floats if ``numeric``.
 
@@ -295,7 +295,7 @@ def check_squares(y: np.ndarray, least: float = 1e-50, most: float = 1e50) -> No
         )
 
 
-def check_weights(X: Any, sample_weight: ArrayLike | None) -> np.ndarray | None:
+def check_weights(X: Samples, sample_weight: ArrayLike | None) -> np.ndarray | None:
     """sample_weight as a float64 array of one weight per row; None when all are 1."""
     if sample_weight is None:
         return None
@@ -344,7 +344,7 @@ def remember_table(estimator: Any, table: ReadTable | EncodedRows) -> None:
         del estimator.feature_names_in_
 
 
-def read_like_fitted(estimator: Any, X: Any) -> Any:
+def read_like_fitted(estimator: Any, X: SamplesLike) -> Any:
     """New rows as `mercer.tables.rows_of` gives them; an array has the columns in their order.
 
     Raises
@@ -404,7 +404,7 @@ class Training(NamedTuple):
         return Training(self.X[kept], y, weights[kept], self.rows[kept], self.shape)
 
 
-def remember_columns(estimator: Any, X: Any, encoded: Any, *, reset: bool) -> None:
+def remember_columns(estimator: Any, X: Any, encoded: Samples, *, reset: bool) -> None:
     """Store (or check) column count and names, as scikit-learn does, for matrices."""
     fitted = vars(estimator)
     given: Any = X
@@ -427,7 +427,7 @@ def remember_columns(estimator: Any, X: Any, encoded: Any, *, reset: bool) -> No
 def check_training(
     estimator: BaseEstimator,
     X: SamplesLike,
-    encoded: Any,
+    encoded: Samples,
     y: ArrayLike | None,
     sample_weight: ArrayLike | None,
     *,

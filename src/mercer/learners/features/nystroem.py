@@ -21,7 +21,7 @@ from mercer.learners.base import (
     finite_fit,
     finite_values,
 )
-from mercer.samples import SamplesLike
+from mercer.samples import Samples, SamplesLike
 from mercer.solvers.clusters import careful_seeds
 from mercer.streams import as_chunks, draw_rows
 from mercer.threads import blas_limit, fitting, ordered_map
@@ -251,7 +251,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelLearner)
         return np.concatenate([F for _, F in self._factored(self.encode_new(X)).strips()])
 
     @finite_values
-    def trace_error(self, X: Any) -> float:
+    def trace_error(self, X: SamplesLike) -> float:
         r"""What the features lack: :math:`1 - \sum_i \|φ(x_i)\|^2 / \sum_i k(x_i, x_i)` over
         samples X.
 
@@ -276,7 +276,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelLearner)
         explained = float(self._factored(encoded).diag().sum(dtype=np.float64))
         return max(0.0, 1 - explained / whole) if whole > 0 else 0.0
 
-    def eigenfunctions(self, X: Any) -> Eigenfunctions:
+    def eigenfunctions(self, X: SamplesLike) -> Eigenfunctions:
         r"""Eigenfunctions of the kernel over the distribution that samples X (n) are from.
 
         Returns
@@ -294,7 +294,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelLearner)
         values = values[kept]
         return Eigenfunctions(self, values, Q[:, kept] / np.sqrt(values), n)
 
-    def _rows(self, X: Any, random: np.random.RandomState) -> np.ndarray:
+    def _rows(self, X: Samples, random: np.random.RandomState) -> np.ndarray:
         """Rows of X that shall be centres."""
         n, given = X.shape[0], self.centres
         if not isinstance(given, str):
@@ -318,7 +318,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelLearner)
         some = np.sort(random.permutation(n)[: LOOKED_AT * self.n_components])
         return some[CHOICES[given](self.gram_between(X[some]), self.n_components, random)]
 
-    def _axes(self, S: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _axes(self, S: Samples) -> tuple[np.ndarray, np.ndarray]:
         """Which of the centres S are no copies, and P of these."""
         K = self.gram_between(S)
         if not K.fits(MATRICES):
@@ -329,7 +329,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelLearner)
         axes = principal_axes(values[np.ix_(kept, kept)], rounding)
         return kept, axes.astype(K.dtype, copy=False)
 
-    def _factored(self, encoded: Any) -> FactoredGram:
+    def _factored(self, encoded: Samples) -> FactoredGram:
         """K̂ between encoded samples, whose factor has their features as rows."""
         return NystroemGram(self.gram_with_support(encoded), self.axes_)
 

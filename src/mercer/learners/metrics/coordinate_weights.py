@@ -298,8 +298,8 @@ class NoiseFeatures:
 
 
 def noise_features(
-    X: Any,
-    y: Any,
+    X: SamplesLike,
+    y: ArrayLike,
     distance: Distance | None = None,
     n_neighbors: int = 5,
     *,
@@ -375,7 +375,7 @@ def noise_features(
     )
 
 
-def _names(X: Any, distance: Distance, count: int) -> list[str]:
+def _names(X: SamplesLike, distance: Distance, count: int) -> list[str]:
     """Names of the terms: columns, or the columns of each part."""
     groups = [columns for _, columns in distance.column_groups()]
     if groups:

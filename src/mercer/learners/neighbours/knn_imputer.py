@@ -18,7 +18,14 @@ from mercer.estimator import estimator
 from mercer.gram import PlaceOfLearner
 from mercer.learners.base import check_count
 from mercer.persistence import KeepsRecords, fields, unread
-from mercer.samples import as_cells, frame_of, is_frame, is_number, known_form
+from mercer.samples import (
+    SamplesLike,
+    as_cells,
+    frame_of,
+    is_frame,
+    is_number,
+    known_form,
+)
 from mercer.tables import Column, ReadTable, infer_columns, level_texts, missing_values
 from mercer.threads import fitting, ordered_map
 
@@ -106,7 +113,7 @@ class KNNImputer(OneToOneFeatureMixin, KeepsRecords, TransformerMixin, BaseEstim
         return "relevance_" in vars(self)
 
     @fitting
-    def fit(self, X: Any, y: object = None) -> Self:
+    def fit(self, X: SamplesLike, y: object = None) -> Self:
         """Keep the rows of a table X; y is not used."""
         check_count("n_neighbors", self.n_neighbors, optional=False)
         if self.weights not in ("distance", "uniform"):
@@ -199,7 +206,7 @@ class KNNImputer(OneToOneFeatureMixin, KeepsRecords, TransformerMixin, BaseEstim
         total = weights.sum(axis=1, keepdims=True)
         return weights / np.where(total > 0, total, 1)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: SamplesLike) -> Any:
         """X with its missing cells filled, in the same form."""
         check_is_fitted(self)
         table = ReadTable.of(X)
@@ -289,12 +296,12 @@ def _texts(values: np.ndarray) -> np.ndarray:
     return np.array(level_texts(values), dtype=np.str_)
 
 
-def _same_columns(X: Any, table: ReadTable) -> bool:
+def _same_columns(X: SamplesLike, table: ReadTable) -> bool:
     """Whether the columns of X are those of the table, which an image in a cell has for pixels."""
     return tuple(getattr(X, "shape", ())) == table.shape
 
 
-def own_columns(X: Any, table: ReadTable) -> list[np.ndarray]:
+def own_columns(X: SamplesLike, table: ReadTable) -> list[np.ndarray]:
     """The cells of each column as the user gave them."""
     same = _same_columns(X, table)
     if same and is_frame(X):
@@ -304,7 +311,7 @@ def own_columns(X: Any, table: ReadTable) -> list[np.ndarray]:
     return [as_cells(values.tolist()) for values in table.columns.values()]
 
 
-def with_cells(X: Any, table: ReadTable, filled: dict[int, tuple[np.ndarray, list]]) -> Any:
+def with_cells(X: SamplesLike, table: ReadTable, filled: dict[int, tuple[np.ndarray, list]]) -> Any:
     """X with other cells in some rows of some columns, by their numbers, in the form of X."""
     same = _same_columns(X, table)
     if same and is_frame(X):

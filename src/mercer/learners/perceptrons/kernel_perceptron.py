@@ -269,7 +269,9 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
             return plain_rows(training.X)
         return take_rows(read(X, kind, reader=type(self).__name__)[1], training.rows)
 
-    def _joined(self, X: SamplesLike, y: ArrayLike, sample_weight: Any) -> tuple[Training, Any]:
+    def _joined(
+        self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Training, Any]:
         """The support vectors and the new samples of positive weight."""
         if self.kernel_.reads.pairwise:
             raise TypeError(
@@ -288,7 +290,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
 
     # --- the report -----------------------------------------------------------------------------
 
-    def margin_report(self, X: Any, y: Any) -> MarginReport:
+    def margin_report(self, X: SamplesLike, y: Any) -> MarginReport:
         check_is_fitted(self)
         given = self.kernel_.reads.pairwise
         encoded = self.kernel_.encode(X) if given else self.encode_new(X)

@@ -31,7 +31,7 @@ from mercer.learners.perceptrons.perceptron_learner import (
     Votes,
     partial_classes,
 )
-from mercer.samples import Samples, is_number
+from mercer.samples import Samples, SamplesLike, is_number
 from mercer.solvers import Reason, Result
 from mercer.solvers.linear import LinearPerceptron, LinearPerceptronSolver, LinearRows
 from mercer.threads import fitting, forget, ordered_map
@@ -277,7 +277,7 @@ class Perceptron(PerceptronClassifier, LinearLearner):
 
     # --- the report -----------------------------------------------------------------------------
 
-    def margin_report(self, X: Any, y: ArrayLike) -> MarginReport:
+    def margin_report(self, X: SamplesLike, y: ArrayLike) -> MarginReport:
         check_is_fitted(self)
         X, y, w = self.read_rows(X, y, None, numeric=False, reset=False)
         K = bound_gram(Linear(), X, Place(None, self.n_jobs))

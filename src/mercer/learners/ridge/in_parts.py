@@ -73,14 +73,16 @@ class RidgeParts(CentreFit, PartFit):
         return self.rows
 
     def begin(
-        self, survey: Survey, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None
+        self, survey: Survey, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> None:
         self.learn(survey, X, y, sample_weight, self.rows)
         if not is_auto(self.learner.alpha):
             least = float(np.min(self.penalty))
             self.products = products_serve(self.L, survey.weight, least)
 
-    def learn(self, survey: Survey, X: Any, y: Any, weights: Any, *rows: Any) -> None:
+    def learn(
+        self, survey: Survey, X: SamplesLike, y: Any, weights: ArrayLike | None, *rows: Any
+    ) -> None:
         """Choose centres among drawn rows; ``rows`` are as in `choose`."""
         learner = self.learner
         training = learner.make_training(X, y, weights, numeric=self.numeric)

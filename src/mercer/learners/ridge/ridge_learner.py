@@ -210,7 +210,11 @@ class RidgeLearner(KernelLearner):
         return self.solver == "auto" and "rows" not in self.gram_between(training.X).cheap
 
     def _solve_exactly(
-        self, training: Training, y: np.ndarray, penalty: Any, fit_path: FitPath | None
+        self,
+        training: Training,
+        y: np.ndarray,
+        penalty: float | np.ndarray,
+        fit_path: FitPath | None,
     ) -> tuple[Result, np.ndarray]:
         """Coefficients of all rows, and residual sums."""
         w, matrices = training.weights, LIMITS["ridge"].matrices
@@ -241,7 +245,11 @@ class RidgeLearner(KernelLearner):
         return result, result.coef.sum(axis=0)  # λ W⁻¹ a = y - K a
 
     def _solve_low_rank(
-        self, training: Training, y: np.ndarray, penalty: Any, fit_path: FitPath | None
+        self,
+        training: Training,
+        y: np.ndarray,
+        penalty: float | np.ndarray,
+        fit_path: FitPath | None,
     ) -> tuple[Result, np.ndarray]:
         """Coefficients at the centres, which are all that predictions need; residual sums."""
         K = self.make_low_rank_gram(training.X, LIMITS["ridge"].rank, fit_path=fit_path)
@@ -253,7 +261,13 @@ class RidgeLearner(KernelLearner):
         self._keep_roots(factor, penalty)
         return result, factor.residual_sums(y, result.coef)
 
-    def _sketches(self, training: Training, y: np.ndarray, penalty: Any, fit_path: Any) -> bool:
+    def _sketches(
+        self,
+        training: Training,
+        y: np.ndarray,
+        penalty: float | np.ndarray,
+        fit_path: FitPath | None,
+    ) -> bool:
         """Whether the centres are solved for by a sketch: if asked for, or if that is faster."""
         if isinstance(self.solver, SketchedSolver):
             self._refuse_indefinite("SketchedSolver")
@@ -266,7 +280,7 @@ class RidgeLearner(KernelLearner):
         return sketch_pays(rank, y, penalty) and self.place.holds(needed)
 
     def _solve_by_sketch(
-        self, training: Training, y: np.ndarray, penalty: Any
+        self, training: Training, y: np.ndarray, penalty: float | np.ndarray
     ) -> tuple[Result, np.ndarray]:
         """Solve as `_solve_low_rank` does, without a factor of all rows."""
         rank = min(self.rank or LIMITS["ridge"].rank, len(y))
@@ -320,7 +334,11 @@ class RidgeLearner(KernelLearner):
         return replace(result, coef=(result.coef[copies].T * shares).T)
 
     def _solve_locally(
-        self, training: Training, y: np.ndarray, penalty: Any = None, fit_path: Any = None
+        self,
+        training: Training,
+        y: np.ndarray,
+        penalty: float | np.ndarray | None = None,
+        fit_path: FitPath | None = None,
     ) -> Result:
         """Coefficients of all rows, and of the centres for each leaf; None chooses the penalty."""
         rows, copies, w = slice(None), slice(None), training.weights
@@ -351,7 +369,7 @@ class RidgeLearner(KernelLearner):
         self.leaf_coef_ = leaf_coefficients(K, result.coef)
         return result
 
-    def _keep_roots(self, factor: EigenFactor | LowRankFactor, penalty: Any) -> None:
+    def _keep_roots(self, factor: EigenFactor | LowRankFactor, penalty: float | np.ndarray) -> None:
         """Keep the variance of a process of low rank, for each λ."""
         if self.uncertainty and self.solver_ == "low_rank":
             low = cast(LowRankFactor, factor)

@@ -39,7 +39,7 @@ from mercer.learners.spectral.pca_solvers import (
     has_fixed_points,
 )
 from mercer.samples import Samples, SamplesLike, is_number, is_whole
-from mercer.streams import fit_stream
+from mercer.streams import Checkpoint, fit_stream
 from mercer.threads import blas_limit, fitting
 
 
@@ -186,7 +186,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
 
     @fitting
     @finite_fit
-    def fit_chunks(self, chunks: Any, checkpoint: Any = None) -> Self:
+    def fit_chunks(self, chunks: object, checkpoint: Checkpoint | None = None) -> Self:
         """Find the components of a stream, which may be larger than the memory, by centres.
 
         It is read twice: centres are chosen among rows that are drawn from all of it (20,000, or 10
@@ -263,7 +263,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         return np.asarray(self.cross_gram(X) @ self.projection_ + self.offset_)
 
     @finite_values
-    def reconstruction_error(self, X: Any) -> np.ndarray:
+    def reconstruction_error(self, X: SamplesLike) -> np.ndarray:
         r"""Squared distance in feature space to the span of the components, (q,): a novelty score.
 
         .. math:: \tilde k(x, x) - \sum_k y_k(x)^2.
@@ -337,7 +337,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
 
     # --- what the fit keeps -------------------------------------------------------------------
 
-    def _store(self, X: Any, found: Components) -> None:
+    def _store(self, X: Samples, found: Components) -> None:
         """All that scores need, for components that are functions of the samples X."""
         n, dtype = self.n_samples_, np.dtype(X.dtype)
         self.eigenvalues_ = found.values

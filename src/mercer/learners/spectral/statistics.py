@@ -7,7 +7,7 @@ independence (HSIC) with permutations, and the effective dimension. Distances in
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigvalsh
@@ -18,6 +18,9 @@ from mercer.gram import CentredGram, DenseGram, FeatureGram, GramOperator, Place
 from mercer.kernels import Kernel
 from mercer.learners.base import bound_gram, check_count, check_positive
 from mercer.streams import count_rows
+
+if TYPE_CHECKING:
+    from mercer.samples import SamplesLike
 
 
 class PermutationTest(NamedTuple):
@@ -38,8 +41,8 @@ class PermutationTest(NamedTuple):
 
 
 def alignment(
-    kernel: Kernel, other: Any, X: Any, *, centred: bool = True, memory: Any = None,
-    n_jobs: int | None = None,
+    kernel: Kernel, other: Any, X: SamplesLike, *, centred: bool = True,
+    memory: int | float | str | None = None, n_jobs: int | None = None,
 ) -> float:  # fmt: skip
     r"""The cosine of two Gram matrices
 
@@ -103,8 +106,8 @@ def _target_gram(y: np.ndarray, n: int) -> GramOperator:
 
 
 def mmd_test(
-    kernel: Kernel, X: Any, Z: Any, *, permutations: int = 1000, memory: Any = None,
-    n_jobs: int | None = None, random_state: Seed = None,
+    kernel: Kernel, X: SamplesLike, Z: SamplesLike, *, permutations: int = 1000,
+    memory: int | float | str | None = None, n_jobs: int | None = None, random_state: Seed = None,
 ) -> PermutationTest:  # fmt: skip
     r"""Test whether two samples come from one distribution, by the maximum mean discrepancy.
 
@@ -160,8 +163,8 @@ def mmd_test(
 
 
 def hsic_test(
-    kernel: Kernel, other: Any, X: Any, Y: Any, *, permutations: int = 200, memory: Any = None,
-    n_jobs: int | None = None, random_state: Seed = None,
+    kernel: Kernel, other: Kernel | str, X: SamplesLike, Y: SamplesLike, *, permutations: int = 200,
+    memory: int | float | str | None = None, n_jobs: int | None = None, random_state: Seed = None,
 ) -> PermutationTest:  # fmt: skip
     r"""Test whether two views of the same samples are independent, by the HSIC criterion.
 
@@ -227,8 +230,8 @@ def _judged(values: np.ndarray) -> PermutationTest:
 
 
 def effective_dimension(
-    kernel: Kernel, X: Any, penalty: float, *, rank: int | None = None, memory: Any = None,
-    n_jobs: int | None = None, random_state: Seed = None,
+    kernel: Kernel, X: SamplesLike, penalty: float, *, rank: int | None = None,
+    memory: int | float | str | None = None, n_jobs: int | None = None, random_state: Seed = None,
 ) -> float:  # fmt: skip
     r"""How many directions of feature space ridge regression uses
 

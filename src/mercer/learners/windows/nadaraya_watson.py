@@ -26,7 +26,7 @@ from mercer.learners.base import (
 from mercer.learners.windows.learnt_width import LogLoss, Loss, SquaredErrors
 from mercer.learners.windows.totals import Reduce
 from mercer.learners.windows.window_learner import WindowLearner
-from mercer.samples import SamplesLike, is_whole
+from mercer.samples import Samples, SamplesLike, is_whole
 from mercer.threads import fitting
 
 
@@ -107,11 +107,13 @@ class NadarayaWatsonClassifier(Classifier, WindowLearner):
         self.keep_samples(training.X)
         return self
 
-    def left_out_values(self, X: Any) -> Reduce:
+    def left_out_values(self, X: Samples) -> Reduce:
         """The share of its own class alone, so that memory does not grow with the classes."""
         means, codes = self.means(X), self._targets.argmax(axis=1)
 
-        def values(sums: np.ndarray, squares: Any, logs: Any, rows: slice) -> np.ndarray:
+        def values(
+            sums: np.ndarray, squares: np.ndarray, logs: np.ndarray, rows: slice
+        ) -> np.ndarray:
             shares = means(sums, squares, logs, rows)
             return np.take_along_axis(shares, codes[rows, None], axis=1).clip(0, 1)
 
@@ -277,7 +279,7 @@ class NadarayaWatson(MultiOutputMixin, Regressor, WindowLearner):
     def means(self, X: SamplesLike) -> Reduce:
         points = self._points(X)
 
-        def values(sums: np.ndarray, squares: Any, _: object, rows: slice) -> np.ndarray:
+        def values(sums: np.ndarray, squares: np.ndarray, _: object, rows: slice) -> np.ndarray:
             return self._smoother.values(sums, None if points is None else points[rows])
 
         return values
@@ -286,7 +288,7 @@ class NadarayaWatson(MultiOutputMixin, Regressor, WindowLearner):
         self._check_means()
         return super().shares(X)
 
-    def reasons(self, X: Any, most: int = 3) -> Reasons:
+    def reasons(self, X: SamplesLike, most: int = 3) -> Reasons:
         self._check_means()
         return super().reasons(X, most)
 

@@ -8,7 +8,7 @@ by underflow: the factor that is taken out stays known as a logarithm.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from mercer.gram import Place
 from mercer.samples import Samples
 from mercer.search import Index
 from mercer.threads import ordered_map, raise_if_stopped
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 #: K(u) for u >= 0, with ∫ K(|u|) du = 1; all except `ENDLESS` are 0 beyond u = 1
 WINDOWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -33,7 +36,7 @@ WINDOWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 ENDLESS = ("gaussian", "exponential")  # K(u) > 0 for all u
 
 
-def window(name: str, distances: Any, width: Any) -> np.ndarray:
+def window(name: str, distances: ArrayLike, width: ArrayLike) -> np.ndarray:
     """K(ρ / h) for distances ρ and widths h that broadcast against them.
 
     At a width of 0, only rows at distance 0 count.
@@ -100,7 +103,7 @@ Reduce = Callable[[np.ndarray, np.ndarray, np.ndarray, slice], np.ndarray]
 
 def window_totals(
     distance: Distance,
-    X: Any,
+    X: Samples,
     Z: Samples,
     V: np.ndarray,
     shape: WindowShape,
@@ -190,7 +193,7 @@ def window_totals(
 
 def neighbour_totals(
     index: Index,
-    X: Any,
+    X: Samples,
     k: int,
     V: np.ndarray,
     shape: WindowShape,
@@ -361,8 +364,8 @@ def _power(D: np.ndarray, power: float) -> np.ndarray:
 
 def window_sums(
     distance: Distance,
-    Z: Any,
-    X: Any,
+    Z: Samples,
+    X: Samples,
     T: np.ndarray,
     name: str,
     widths: Sequence[float],

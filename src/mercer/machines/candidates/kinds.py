@@ -10,11 +10,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from mercer.machines.settings import SearchSettings
+
+if TYPE_CHECKING:
+    from mercer.kernels import Kernel
+    from mercer.machines.tasks import Task
+    from mercer.samples import Samples
 
 
 class RungFits(NamedTuple):
@@ -74,14 +79,23 @@ class Recipe:
         once = {"steps": [self.steps]} if self.how == "once" else {}
         return {"final": True} | own | once | ({self.how: True} if self.how else {})
 
-    def fit(self, task: Any, kernel: Any, X: Any, y: np.ndarray, weights: Any = None) -> Any:
+    def fit(
+        self,
+        task: Task,
+        kernel: Kernel,
+        X: Samples,
+        y: np.ndarray,
+        weights: np.ndarray | None = None,
+    ) -> Any:
         """Fit to the targets of a task. X is an encoded table, or as the kernel reads it.
 
         A machine that reads columns is given them in place of a kernel.
         """
         return machine_kind(self.machine).fit(self, task, kernel, X, y, weights)
 
-    def run(self, given: SearchSettings, kernel: Any, rows: np.ndarray, X: Any = None) -> Any:
+    def run(
+        self, given: SearchSettings, kernel: Kernel, rows: np.ndarray, X: Samples | None = None
+    ) -> Any:
         """Fit to some rows of a search, which may be encoded as X: the door of all its fits."""
         here = replace(self, memory=given.memory, n_jobs=given.n_jobs, seed=given.seed)
         if X is None:
@@ -163,11 +177,17 @@ class MachineKind(ABC):
 
     @abstractmethod
     def fit(
-        self, recipe: Recipe, task: Any, kernel: Any, X: Any, y: np.ndarray, weights: Any
+        self,
+        recipe: Recipe,
+        task: Task,
+        kernel: Kernel,
+        X: Samples,
+        y: np.ndarray,
+        weights: np.ndarray | None,
     ) -> Any:
         """A machine, fitted to the targets of a task as a `Recipe` says."""
 
-    def candidates(self, settings: Any) -> list:
+    def candidates(self, settings: SearchSettings) -> list:
         """What a search tries of it before all else, for columns that suit the kernels.
 
         The list is empty for the kinds of this library, whose places are in order.py.

@@ -23,6 +23,9 @@ from mercer.plots.marks import bars_size, colour, legend_below, named_bars
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
+
+    from mercer.samples import SamplesLike
 
 
 NOISE = "#c4c7cc"  # colour of bars that say nothing
@@ -115,7 +118,11 @@ class KernelWeightsDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, most: int = 30, ax: Axes | None = None
+        cls,
+        estimator: Any,
+        *,
+        most: int = 30,
+        ax: Axes | None = None,
     ) -> KernelWeightsDisplay:
         """Draw the weights of a fitted `MultipleKernelClassifier` or `MultipleKernelRegressor`."""
         return cls(estimator.weights_, estimator.names_, most=most).plot(ax)
@@ -259,8 +266,8 @@ class ShapleyDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, background: Any = None, *, output: int = 0,
-        row: int | None = None, column: str | None = None, ax: Axes | None = None,
+        cls, estimator: BaseEstimator, X: SamplesLike, background: SamplesLike | None = None, *,
+        output: int = 0, row: int | None = None, column: str | None = None, ax: Axes | None = None,
     ) -> ShapleyDisplay:  # fmt: skip
         """Draw the values of a fitted model's predictions for the rows of X.
 

@@ -17,6 +17,9 @@ from mercer.solvers import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+    from mercer.deep import MultilayerKernelMachine
 
 LIMITS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
@@ -70,7 +73,7 @@ class ConvergenceDisplay(Display):
         solvers: Mapping[str, Any],
         K: Any,
         y: Any,
-        weights: Any = None,
+        weights: ArrayLike | None = None,
         limits: Iterable[int] = LIMITS,
     ) -> ConvergenceDisplay:
         """Solve one problem with ever larger ``max_iter``, and keep each result.
@@ -229,7 +232,9 @@ class LayerDisplay(Display):
             )
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> LayerDisplay:
+    def from_estimator(
+        cls, estimator: MultilayerKernelMachine, *, ax: Axes | None = None
+    ) -> LayerDisplay:
         """Draw the errors of a fitted `mercer.deep.MultilayerKernelMachine`.
 
         Raises
@@ -311,7 +316,13 @@ class MistakeDisplay(Panels):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, machine: int = 0, ax: Axes | None = None
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        machine: int = 0,
+        ax: Axes | None = None,
     ) -> MistakeDisplay:
         """Draw the proof for one machine of a fitted perceptron.
 

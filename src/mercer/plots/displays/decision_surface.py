@@ -34,6 +34,9 @@ from mercer.spoken import a_type
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+    from mercer.samples import SamplesLike
 
 
 @display
@@ -181,7 +184,7 @@ class DecisionSurfaceDisplay(MeasuredDisplay):
 
     @classmethod
     def compare(
-        cls, estimators: Any, X: Any, y: Any = None, **kwargs: Any
+        cls, estimators: Any, X: SamplesLike, y: ArrayLike | None = None, **kwargs: Any
     ) -> list[DecisionSurfaceDisplay]:
         """Draw several estimators side by side, with the same rows, axes, limits and colours.
 

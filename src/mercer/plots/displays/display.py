@@ -14,13 +14,14 @@ from mercer.samples import float_array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
 
 _C = TypeVar("_C", bound=type)
 
 FARTHEST = 1e150  # squares of larger numbers are no floats
 
 
-def drawable(name: str, values: Any, *dimensions: int, missing: bool = False) -> np.ndarray:
+def drawable(name: str, values: ArrayLike, *dimensions: int, missing: bool = False) -> np.ndarray:
     """``values`` as float64 of one of these dimensions, at least one, all of them finite.
 
     ``missing`` says that NaN may stand for what is not known.
@@ -35,7 +36,7 @@ def drawable(name: str, values: Any, *dimensions: int, missing: bool = False) ->
     return found
 
 
-def square(name: str, K: Any) -> np.ndarray:
+def square(name: str, K: ArrayLike) -> np.ndarray:
     """A square matrix that is `drawable`."""
     found = drawable(name, K, 2)
     if found.shape[0] != found.shape[1]:
@@ -43,7 +44,7 @@ def square(name: str, K: Any) -> np.ndarray:
     return found
 
 
-def _plane(name: str, values: Any) -> np.ndarray:
+def _plane(name: str, values: ArrayLike) -> np.ndarray:
     found = drawable(name, values, 2)
     if found.shape[1] != 2:
         raise ValueError(f"{name} has the shape {found.shape}: give two columns.")
@@ -123,7 +124,12 @@ class Panels(_Arrays):
     """
 
     def _draw_in(
-        self, axes: Any, count: int, across: int, inches: tuple[float, float], **options: Any
+        self,
+        axes: Any,
+        count: int,
+        across: int,
+        inches: tuple[float, float],
+        **options: Any,
     ) -> Any:
         """Keep the axes and their figure, without frames where there are more than ``count``; None
         makes new ones, of which each is so large."""

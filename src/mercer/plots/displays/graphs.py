@@ -17,6 +17,7 @@ from mercer.spoken import a_type
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
 
 AREA = 170.0  # of a node among few, in square points
 ROOM = 0.7  # around the nodes, in lengths of an edge
@@ -85,7 +86,7 @@ class GraphDisplay(PartLosses):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, graph: Any, *, of: Any = None, ax: Axes | None = None
+        cls, estimator: BaseEstimator, graph: Any, *, of: object = None, ax: Axes | None = None
     ) -> GraphDisplay:
         """Leave out each node of one graph, and draw what the answer of a model loses.
 
@@ -101,7 +102,9 @@ class GraphDisplay(PartLosses):
         return cls(small(kind.drawing(graph)), loss, answer, full).plot(ax)
 
     @staticmethod
-    def losses(estimator: Any, graph: Any, *, of: Any = None) -> tuple[np.ndarray, float, str]:
+    def losses(
+        estimator: BaseEstimator, graph: Any, *, of: object = None
+    ) -> tuple[np.ndarray, float, str]:
         """The loss of each node (n,), the answer for the whole graph, and what it is.
 
         The answer is the probability of a class, if the model has probabilities, else its value of
@@ -249,7 +252,13 @@ class NeighbourhoodDisplay(Panels):
 
     @classmethod
     def measured(
-        cls, estimator: Any, graphs: Any, *, of: Any = None, rounds: int = 2, most: int = 4
+        cls,
+        estimator: BaseEstimator,
+        graphs: Any,
+        *,
+        of: object = None,
+        rounds: int = 2,
+        most: int = 4,
     ) -> NeighbourhoodDisplay:
         """Find the neighbourhoods, without drawing.
 
@@ -287,12 +296,12 @@ class NeighbourhoodDisplay(Panels):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, graphs: Any, *, axes: Any = None, **kwargs: Any
+        cls, estimator: BaseEstimator, graphs: Any, *, axes: np.ndarray | None = None, **kwargs: Any
     ) -> NeighbourhoodDisplay:
         """Find the neighbourhoods and draw them. ``kwargs`` are passed to `measured`."""
         return cls.measured(estimator, graphs, **kwargs).plot(axes)
 
-    def plot(self, axes: Any = None) -> NeighbourhoodDisplay:
+    def plot(self, axes: np.ndarray | None = None) -> NeighbourhoodDisplay:
         """Draw each neighbourhood in its own axes, within a graph that has it."""
         n = len(self.found)
         for ax, each in zip(self._draw_in(axes, n, n, (3.1, 2.7)), self.found):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.linalg
 import sklearn.kernel_ridge
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from mercer.estimator import Seed
@@ -23,6 +23,9 @@ from mercer.threads import Clock, blas_limit, raise_if_stopped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from mercer.kernels import Kernel
+    from mercer.samples import Samples, SamplesLike
 
 EXACT_ROWS = 3000  # most rows of an inverse
 PILOT = 400  # rows that are measured first where the time is limited
@@ -207,7 +210,7 @@ def _automatic(
 
 
 def _closed_form(
-    kernel: Any, M: Any, y: np.ndarray, task: Task, penalty: float
+    kernel: Kernel, M: Samples, y: np.ndarray, task: Task, penalty: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Held-out predictions and influences of a ridge machine, by its closed form."""
     K, Y = gram(kernel, kernel.encode(M)).dense(), task.targets(y)
@@ -216,14 +219,14 @@ def _closed_form(
     return task.calibrate(outputs, y)(outputs), influence
 
 
-def _is_exact_ridge(model: Any) -> bool:
+def _is_exact_ridge(model: BaseEstimator) -> bool:
     if isinstance(model, KernelRidge):
         return model.solver_ not in ("low_rank", "local")
     return isinstance(model, sklearn.kernel_ridge.KernelRidge)
 
 
 def _of_kernel_ridge(
-    model: Any, X: Any, y: np.ndarray, size: int, random_state: Seed
+    model: Any, X: SamplesLike, y: np.ndarray, size: int, random_state: Seed
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows, their answers without the row, and its influence, of exact kernel ridge regression."""
     K, rows = sample_gram(model, X, max_samples=size, random_state=random_state)
@@ -264,7 +267,7 @@ def _left_out(K: np.ndarray, Y: np.ndarray, penalty: np.ndarray) -> tuple[np.nda
 
 
 def _cloned(
-    estimator: Any, X: Any, y: np.ndarray, folds: int, random_state: Seed
+    estimator: BaseEstimator, X: SamplesLike, y: np.ndarray, folds: int, random_state: Seed
 ) -> tuple[np.ndarray, None]:
     """Answers without the row; 0 and 1 for the classes of a model without probabilities."""
     classifier = is_classifier(estimator)

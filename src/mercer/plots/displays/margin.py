@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.plots.displays.display import ARRAY, VECTOR, Display, display, drawable, one_for_each
@@ -18,6 +18,8 @@ from mercer.plots.marks import class_codes, colour, legend_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
 
 BIN_WIDTHS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
@@ -93,7 +95,12 @@ class MarginDisplay(Display):
 
     @classmethod
     def from_values(
-        cls, values: Any, y: Any, *, classes: Any = None, width: Any = None
+        cls,
+        values: ArrayLike,
+        y: ArrayLike,
+        *,
+        classes: ArrayLike | None = None,
+        width: ArrayLike | None = None,
     ) -> MarginDisplay:
         """Compute margins from decision values, without drawing.
 
@@ -129,7 +136,7 @@ class MarginDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, ax: Axes | None = None
+        cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Axes | None = None
     ) -> MarginDisplay:
         """Draw the margins of a fitted classifier on rows X of classes y.
 
@@ -222,7 +229,7 @@ class MarginDisplay(Display):
         return [f"geometric margins 1/‖w‖ from {low:.3g} to {high:.3g}"]
 
 
-def _machine(estimator: Any) -> Any:
+def _machine(estimator: BaseEstimator) -> Any:
     """The kernel learner inside, or the estimator itself."""
     try:
         return kernel_machine(estimator)[1]

@@ -25,6 +25,11 @@ from mercer.plots.marks import picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
+
+    from mercer.deep import AttentionClassifier
+    from mercer.samples import SamplesLike
 
 
 @display
@@ -73,7 +78,9 @@ class GramDisplay(Display):
         self.within, self.between = self._means()
 
     @classmethod
-    def from_gram(cls, K: np.ndarray, y: Any, *, classes: Any = None) -> GramDisplay:
+    def from_gram(
+        cls, K: np.ndarray, y: ArrayLike, *, classes: ArrayLike | None = None
+    ) -> GramDisplay:
         """Sort a matrix by y: by class in the order of ``classes``, or by ascending number."""
         K, y = square("K", K), np.asarray(y)
         if y.shape != (len(K),):
@@ -97,9 +104,9 @@ class GramDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: BaseEstimator,
+        X: SamplesLike,
+        y: ArrayLike,
         *,
         max_samples: int = 300,
         random_state: Seed = 0,
@@ -175,7 +182,7 @@ class ClusterDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any,
+        X: SamplesLike,
         *,
         max_samples: int = 300,
         random_state: Seed = 0,
@@ -241,8 +248,8 @@ class AttentionDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        text: Any,
+        estimator: AttentionClassifier,
+        text: str,
         *,
         head: int | None = None,
         layer: int = 0,
@@ -317,13 +324,18 @@ class SpectrogramDisplay(Panels):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, recording: Any, sample_rate: int = 16_000, *, axes: Any = None
+        cls,
+        estimator: Any,
+        recording: ArrayLike,
+        sample_rate: int = 16_000,
+        *,
+        axes: np.ndarray | None = None,
     ) -> SpectrogramDisplay:
         """Draw one recording, of shape (n,), as a fitted SpeechEnhancer changes it."""
         done = estimator.enhance(recording, sample_rate)
         return cls(done.before, done.mask, done.after, done.hop, done.bin).plot(axes)
 
-    def plot(self, axes: Any = None) -> SpectrogramDisplay:
+    def plot(self, axes: np.ndarray | None = None) -> SpectrogramDisplay:
         """Draw on three axes; without them a new figure is made."""
         above, middle, below = self._draw_in(axes, 3, 1, (8, 2.7), sharex=True, sharey=True)
         before, after = (

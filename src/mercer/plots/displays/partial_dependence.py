@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 
 from mercer.estimator import Seed
 from mercer.plots.displays.display import Panels, display
@@ -15,6 +15,11 @@ from mercer.plots.fitted import EncodedModelRows, ModelRows, row_count, rows_of,
 from mercer.plots.marks import colour
 from mercer.tables import ColumnKind, as_dates, column_kind, date_parts, missing_values
 from mercer.threads import Clock, blas_threads
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from mercer.samples import SamplesLike
 
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 DATE_PARTS = 2  # parts of a date that are shown: those that change the predictions most
@@ -109,8 +114,8 @@ class PartialDependenceDisplay(Panels):
     @classmethod
     def measured(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: BaseEstimator,
+        X: SamplesLike,
         columns: list | None = None,
         *,
         grid: int = 20,
@@ -166,12 +171,18 @@ class PartialDependenceDisplay(Panels):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, columns: list | None = None, *, axes: Any = None, **kwargs: Any
+        cls,
+        estimator: BaseEstimator,
+        X: SamplesLike,
+        columns: list | None = None,
+        *,
+        axes: np.ndarray | None = None,
+        **kwargs: Any,
     ) -> PartialDependenceDisplay:
         """Predict on a grid and draw. ``kwargs`` are passed to `measured`."""
         return cls.measured(estimator, X, columns, **kwargs).plot(axes)
 
-    def plot(self, axes: Any = None, **kwargs: Any) -> PartialDependenceDisplay:
+    def plot(self, axes: np.ndarray | None = None, **kwargs: Any) -> PartialDependenceDisplay:
         """Draw each column in its own axes. ``kwargs`` are passed to ``ax.plot``."""
         panels = self._draw_in(axes, len(self.dependences), 3, (3.2, 2.6))
         for ax, each in zip(panels, self.dependences):
@@ -212,7 +223,7 @@ def _answers(model: Any, data: Any) -> np.ndarray:
 
 
 def _dependence(
-    model: Any, rows: ModelRows, some: ModelRows, name: Any, grid: int, spread: float
+    model: BaseEstimator, rows: ModelRows, some: ModelRows, name: Hashable, grid: int, spread: float
 ) -> Dependence | None:
     """None if the column has fewer than two values that are not missing."""
     kind, values, holders = _grid(rows, name, grid)
@@ -226,10 +237,10 @@ def _dependence(
 
 
 def _all_answers(
-    model: Any,
+    model: BaseEstimator,
     rows: ModelRows,
     some: ModelRows,
-    name: Any,
+    name: Hashable,
     holders: np.ndarray,
     label: str | None = None,
 ) -> np.ndarray:
@@ -248,7 +259,12 @@ def _all_answers(
 
 
 def _date_dependences(
-    model: Any, rows: EncodedModelRows, some: EncodedModelRows, name: Any, grid: int, spread: float
+    model: BaseEstimator,
+    rows: EncodedModelRows,
+    some: EncodedModelRows,
+    name: Hashable,
+    grid: int,
+    spread: float,
 ) -> list[Dependence]:
     """The parts of a date that the model reads and that change the predictions most."""
     dates = as_dates(rows.cells(name))
@@ -276,7 +292,12 @@ def _date_dependences(
 
 
 def _described(
-    model: Any, name: Any, kind: str, values: list, answers: np.ndarray, spread: float
+    model: Any,
+    name: Hashable,
+    kind: str,
+    values: list,
+    answers: np.ndarray,
+    spread: float,
 ) -> Dependence:
     """The dependence that the answers at some values show."""
     means = answers.mean(axis=1)

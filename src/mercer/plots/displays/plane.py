@@ -5,16 +5,32 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import is_classifier, is_outlier_detector, is_regressor
+from sklearn.base import (
+    BaseEstimator,
+    is_classifier,
+    is_outlier_detector,
+    is_regressor,
+)
 
 from mercer.plots.displays.display import FARTHEST
 from mercer.plots.fitted import bound_kernel, kernel_machine, take
 from mercer.plots.marks import class_codes
-from mercer.samples import column_names, describe, float_array, frame_of, is_frame, number_columns
+from mercer.samples import (
+    SamplesLike,
+    column_names,
+    describe,
+    float_array,
+    frame_of,
+    is_frame,
+    number_columns,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 def two_columns(X: Any) -> np.ndarray:
@@ -45,7 +61,7 @@ def two_columns(X: Any) -> np.ndarray:
     return points
 
 
-def axis_names(X: Any, feature_names: Sequence[str] | None) -> tuple[str, str]:
+def axis_names(X: SamplesLike, feature_names: Sequence[str] | None) -> tuple[str, str]:
     if feature_names is None:
         first, second = column_names(X) if is_frame(X) else ("$x_1$", "$x_2$")
     elif isinstance(feature_names, str) or len(feature_names) != 2:
@@ -55,7 +71,7 @@ def axis_names(X: Any, feature_names: Sequence[str] | None) -> tuple[str, str]:
     return str(first), str(second)
 
 
-def row_target(estimator: Any, X: Any, y: Any) -> tuple[np.ndarray, list | None]:
+def row_target(estimator: Any, X: Any, y: ArrayLike) -> tuple[np.ndarray, list | None]:
     """The target that gives rows their colours, and the classes (None for numbers)."""
     n = np.shape(X)[0]
     if is_outlier_detector(estimator):
@@ -77,7 +93,7 @@ def row_target(estimator: Any, X: Any, y: Any) -> tuple[np.ndarray, list | None]
     return class_codes(y, classes), classes.tolist()
 
 
-def as_given(grid: np.ndarray, X: Any) -> Any:
+def as_given(grid: np.ndarray, X: SamplesLike) -> Any:
     """Grid points in the type of X: a data frame of the same library, or an array of floats."""
     if is_frame(X):
         import narwhals as nw
@@ -112,7 +128,7 @@ def surface_values(
     return class_codes(estimator.predict(grid), np.asarray(classes)), {}
 
 
-def _machine(estimator: Any, X: Any) -> tuple[Any, Any]:
+def _machine(estimator: BaseEstimator, X: SamplesLike) -> tuple[Any, Any]:
     """The kernel learner in an estimator and X after its transformers.
 
     Without a kernel learner, the last step of the estimator and None.
@@ -126,7 +142,7 @@ def _machine(estimator: Any, X: Any) -> tuple[Any, Any]:
     return machine, X
 
 
-def support_rows(estimator: Any, X: Any) -> np.ndarray | None:
+def support_rows(estimator: BaseEstimator, X: Any) -> np.ndarray | None:
     """Numbers of the rows of X that are support vectors; None if X are not the training rows."""
     machine, Z = _machine(estimator, X)
     if Z is None or not hasattr(machine, "support_vectors_"):
@@ -142,7 +158,7 @@ def support_rows(estimator: Any, X: Any) -> np.ndarray | None:
     return support
 
 
-def panel_title(estimator: Any, X: Any) -> str:
+def panel_title(estimator: BaseEstimator, X: SamplesLike) -> str:
     """The kernel or the name of the estimator, and below it the number of support vectors."""
     machine, Z = _machine(estimator, X)
     kernel = None if Z is None else bound_kernel(machine, Z)

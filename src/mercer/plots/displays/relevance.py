@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 
 from mercer.estimator import Seed
@@ -30,6 +30,10 @@ from mercer.tables import as_numbers
 from mercer.threads import Clock, blas_limit
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from mercer.samples import SamplesLike
+
     pass
 
 PILOT = 300  # rows of the fit that says how long others take
@@ -88,11 +92,11 @@ class RelevanceDisplay(ColumnLosses):
     @classmethod
     def measured(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        X_test: Any,
-        y_test: Any,
+        estimator: BaseEstimator,
+        X: SamplesLike,
+        y: ArrayLike,
+        X_test: SamplesLike,
+        y_test: ArrayLike,
         *,
         max_samples: int = 1500,
         max_columns: int = 40,
@@ -154,7 +158,7 @@ class RelevanceDisplay(ColumnLosses):
         )  # fmt: skip
 
 
-def _refit(estimator: Any) -> Callable:
+def _refit(estimator: BaseEstimator) -> Callable:
     """A function that fits to (data of `ModelRows`, y) with the same hyperparameters."""
     if hasattr(estimator, "encoder_"):
         return _winner(estimator)
@@ -189,7 +193,7 @@ def _winner(model: Any) -> Callable:
     return fit
 
 
-def _errors(fit: Any, classifier: bool, X_test: Any, y: np.ndarray, y_test: np.ndarray):
+def _errors(fit: Any, classifier: bool, X_test: SamplesLike, y: np.ndarray, y_test: np.ndarray):
     """The error of each test row, its mean for a constant prediction, and the score's name."""
     if not classifier:
         trivial = float(np.mean((y_test - y_test.mean()) ** 2)) or 1.0
@@ -269,7 +273,7 @@ def _dependence(cells: np.ndarray, answers: np.ndarray) -> float:
 
 def _affordable(
     refit: Callable, train: ModelRows, y: np.ndarray, unseen: ModelRows, clock: Clock,
-    classifier: bool, random: Any,
+    classifier: bool, random: np.random.RandomState,
 ) -> np.ndarray:  # fmt: skip
     """The number of training rows for which ten fits are in time, judged by one fit to a few."""
     n = len(y)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state
 
 from mercer.estimator import Seed
@@ -18,6 +18,10 @@ from mercer.tables import as_numbers
 from mercer.threads import Clock
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from mercer.samples import SamplesLike
+
     pass
 
 FEW_ROWS = 100  # on which the columns are ordered, by one exchange of cells each
@@ -80,9 +84,9 @@ class RelianceDisplay(ColumnLosses):
     @classmethod
     def measured(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: BaseEstimator,
+        X: SamplesLike,
+        y: ArrayLike,
         *,
         metric: Metric | None = None,
         max_samples: int = 500,
@@ -134,7 +138,7 @@ class RelianceDisplay(ColumnLosses):
 class _Exchange:
     """Answers of a model for rows whose cells in one column, or in several, are of other rows."""
 
-    def __init__(self, model: Any, rows: ModelRows, random: np.random.RandomState):
+    def __init__(self, model: BaseEstimator, rows: ModelRows, random: np.random.RandomState):
         self.rows, self.random = rows, random
         self.answers = _answers_of(model)
         self.whole = self.answers(rows.data)
@@ -143,7 +147,7 @@ class _Exchange:
         self.classes = np.unique(self.whole) if labels else None
         self.changed: dict[Any, float] = {}  # the mean squared change of the scale by each column
 
-    def without(self, name: Any, repeats: int) -> np.ndarray:
+    def without(self, name: Hashable, repeats: int) -> np.ndarray:
         """Answers with cells of other rows in a column, (repeats, n, ...).
 
         The cells that a row gets are evenly spread over the column in the order of its values.
@@ -242,7 +246,9 @@ class _Errors:
 class _Scores:
     """Scores of answers by a metric; of a metric of errors 1 - error / error of a constant."""
 
-    def __init__(self, model: Any, y: np.ndarray, metric: Metric, random: np.random.RandomState):
+    def __init__(
+        self, model: BaseEstimator, y: np.ndarray, metric: Metric, random: np.random.RandomState
+    ):
         self.y, self.metric, self.classes = y, metric, getattr(model, "classes_", None)
         self.factors = getattr(model, "decision_weights_", 1.0)
         draws = np.random.default_rng(random.randint(2**31 - 1))

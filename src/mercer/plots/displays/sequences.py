@@ -30,6 +30,7 @@ from mercer.samples import SamplesLike, as_samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
 
 
 SHOWN = 120  # letters of one sequence that are drawn
@@ -92,8 +93,9 @@ class SequenceDisplay(Panels):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: SamplesLike, *, column: Hashable = None, of: object = None,
-        names: Sequence[str] | None = None, number: int = 0, axes: Any = None,
+        cls, estimator: BaseEstimator, X: SamplesLike, *, column: Hashable = None,
+        of: object = None, names: Sequence[str] | None = None, number: int = 0,
+        axes: np.ndarray | None = None,
     ) -> SequenceDisplay:  # fmt: skip
         """Draw the letters of the sequences in X and all their single-letter variants.
 
@@ -122,7 +124,7 @@ class SequenceDisplay(Panels):
         first = int(sums.argmax())
         return first, first + SHOWN
 
-    def plot(self, axes: Any = None) -> SequenceDisplay:
+    def plot(self, axes: np.ndarray | None = None) -> SequenceDisplay:
         """Draw all sequences, in one or two axes each."""
         each = 1 if self.changes is None else 2
         drawn = self._draw_in(axes, each * len(self.sequences), 1, (10.0, 1.9))
@@ -270,11 +272,11 @@ class StretchDisplay(PartLosses):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         series: Any,
         *,
         width: float = 0.1,
-        of: Any = None,
+        of: object = None,
         ax: Axes | None = None,
     ) -> StretchDisplay:
         """Straighten the windows of one series, and draw what the answer of a model loses.
@@ -293,7 +295,7 @@ class StretchDisplay(PartLosses):
 
     @staticmethod
     def losses(
-        estimator: Any, series: Any, *, width: float = 0.1, of: Any = None
+        estimator: BaseEstimator, series: Any, *, width: float = 0.1, of: object = None
     ) -> tuple[np.ndarray, float, str]:
         """The loss of each point (T,), the answer for the whole series, and what it is.
 

@@ -24,6 +24,10 @@ from mercer.plots.marks import class_codes, class_handles, class_points, colour,
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
+
+    from mercer.samples import SamplesLike
 
 VISIBLE = 1e-14  # smaller parts of a trace are rounding errors
 
@@ -72,8 +76,8 @@ class SpectrumDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: BaseEstimator,
+        X: SamplesLike,
         *,
         max_samples: int = 1000,
         random_state: Seed = 0,
@@ -147,7 +151,9 @@ class RankErrorDisplay(Display):
     least: Any = field(metadata=VECTOR)
 
     @classmethod
-    def from_gram(cls, K: Any, rank: int | None = None, random_state: Seed = 0) -> RankErrorDisplay:
+    def from_gram(
+        cls, K: ArrayLike, rank: int | None = None, random_state: Seed = 0
+    ) -> RankErrorDisplay:
         """The errors of randomly pivoted centres, up to ``rank``, of a positive semidefinite K."""
         K = square("K", K)
         trace = float(np.trace(K))
@@ -164,8 +170,8 @@ class RankErrorDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: BaseEstimator,
+        X: SamplesLike,
         *,
         rank: int | None = None,
         max_samples: int = 1000,
@@ -232,7 +238,7 @@ class EmbeddingDisplay(Display):
         cls,
         estimator: Any,
         X: Any,
-        y: Any = None,
+        y: ArrayLike | None = None,
         *,
         components: tuple[int, int] = (0, 1),
         ax: Axes | None = None,

@@ -99,8 +99,8 @@ class FoldByFold:
     """
 
     def __init__(
-        self, pipelines: list, X: Samples, y: Any, fit_params: dict, splits: list, settings: dict,
-        plan: Callable,
+        self, pipelines: list, X: Samples, y: Any, fit_params: dict, splits: list,
+        settings: dict, plan: Callable,
     ):  # fmt: skip
         self.pipelines, self.X, self.y, self.splits = pipelines, X, y, splits
         self.fit_params, self.settings, self.plan = fit_params, settings, plan

@@ -6,12 +6,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
 from mercer.samples import LISTED, all_kinds, kind_in_cells, kind_named
-from mercer.tables.column_kinds.interface import ColumnKind, Extent
+from mercer.tables.column_kinds.interface import ColumnKind, Extent, WrittenColumn
 from mercer.tables.column_kinds.objects import (
     MoleculeColumns,
     ObjectColumns,
@@ -63,11 +62,11 @@ class VectorColumns(ObjectColumns):
                 f"{max(lengths)} numbers: give vectors of one length."
             )
 
-    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
+    def extent(self, column: WrittenColumn, values: np.ndarray, counts: Counter) -> Extent:
         length = (vector_lengths(values[~missing_values(values)]) or [0])[0]
         return length, length, []
 
-    def cells(self, column: Any, values: np.ndarray) -> np.ndarray:
+    def cells(self, column: WrittenColumn, values: np.ndarray) -> np.ndarray:
         rows = np.zeros((len(values), int(column.high)))
         for i in np.flatnonzero(~missing_values(values)):
             vector = as_vector(values[i])
@@ -80,13 +79,13 @@ class VectorColumns(ObjectColumns):
             rows[i] = vector
         return rows
 
-    def views(self, column: Any, cells: object) -> dict[str, str]:
+    def views(self, column: WrittenColumn, cells: object) -> dict[str, str]:
         return {str(column.name): "vectors", f"{column.name}: direction": "directions"}
 
     def range_in_words(self, low: str, high: str) -> str:
         return f"vectors of {high} numbers"
 
-    def _shown(self, column: Any, values: np.ndarray) -> list:
+    def _shown(self, column: WrittenColumn, values: np.ndarray) -> list:
         return list(self.cells(column, values[~missing_values(values)]))
 
     def _sizes(self, cells: list) -> list[float]:

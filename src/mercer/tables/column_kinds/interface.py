@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC
 from collections import Counter
 from collections.abc import Collection
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from mercer.samples import Drawing, Kind
-from mercer.tables.forms import Hints
+from mercer.tables.forms import Hints, NumberColumn
 from mercer.tables.values import missing_values, short
 
 #: the smallest and the largest value of a column, and its most frequent levels
@@ -31,6 +31,37 @@ class Distribution(NamedTuple):
     curve: list[float] = []  # noqa: RUF012 - never written to
     #: a sample of median size, if samples of this kind can be drawn
     drawing: Drawing | None = None
+
+
+class WrittenColumn(Protocol):
+    """What a kind reads of a `Column`, whose fields these are: above all how cells are written."""
+
+    @property
+    def name(self) -> Any: ...
+    @property
+    def low(self) -> Any: ...
+    @property
+    def high(self) -> Any: ...
+    @property
+    def levels(self) -> list[str]: ...
+    @property
+    def separator(self) -> str | None: ...
+    @property
+    def decimal(self) -> str: ...
+    @property
+    def signs(self) -> str: ...
+    @property
+    def order(self) -> str: ...
+    @property
+    def unit(self) -> str: ...
+    @property
+    def zone(self) -> str: ...
+    @property
+    def scaled(self) -> bool: ...
+    @property
+    def limits(self) -> bool: ...
+    @property
+    def numbers(self) -> NumberColumn: ...
 
 
 class ColumnKind(ABC):
@@ -87,55 +118,55 @@ class ColumnKind(ABC):
             raise ValueError(f"kind: {form!r} is no form of {self.name!r}, which{some}.")
         return self.forms[form]
 
-    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
+    def extent(self, column: WrittenColumn, values: np.ndarray, counts: Counter) -> Extent:
         """The smallest and the largest value, and the most frequent levels."""
         return None, None, []
 
-    def said(self, column: Any) -> str:
+    def said(self, column: WrittenColumn) -> str:
         """How the values of a column are written, where there is more than one way."""
         return ""
 
     # --- what it becomes --------------------------------------------------------------------------
 
-    def read(self, values: np.ndarray, column: Any = None) -> np.ndarray:
+    def read(self, values: np.ndarray, column: WrittenColumn | None = None) -> np.ndarray:
         """Numbers or dates of an ordered column; NaN or NaT where a value cannot be read."""
         raise TypeError(f"a column of the kind {self.name!r} has no order.")
 
-    def numbers(self, values: np.ndarray, column: Any = None) -> np.ndarray:
+    def numbers(self, values: np.ndarray, column: WrittenColumn | None = None) -> np.ndarray:
         """What `read` finds as floats: dates in their unit since 1970, and NaN where none is."""
         read = self.read(values, column)
         if read.dtype.kind != "M":
             return np.asarray(read, np.float64)
         return np.where(np.isnat(read), np.nan, read.astype(np.int64).astype(np.float64))
 
-    def series(self, column: Any, values: np.ndarray) -> dict[str, np.ndarray]:
+    def series(self, column: WrittenColumn, values: np.ndarray) -> dict[str, np.ndarray]:
         """The numbers that a model reads of an ordered column, by their labels."""
         return {}
 
-    def cells(self, column: Any, values: np.ndarray) -> list:
+    def cells(self, column: WrittenColumn, values: np.ndarray) -> list:
         """The samples in the cells of a column."""
         return values.tolist()
 
-    def texts(self, column: Any, values: np.ndarray) -> list[str]:
+    def texts(self, column: WrittenColumn, values: np.ndarray) -> list[str]:
         """The cells of a column as texts; a missing one is the empty text."""
         return level_texts(values)
 
-    def foreign(self, column: Any, values: np.ndarray) -> np.ndarray | None:
+    def foreign(self, column: WrittenColumn, values: np.ndarray) -> np.ndarray | None:
         """Which values have symbols that the column cannot have; None if it may have any."""
         return None
 
-    def groups(self, column: Any, values: np.ndarray, by: str = "") -> list[str] | None:
+    def groups(self, column: WrittenColumn, values: np.ndarray, by: str = "") -> list[str] | None:
         """What rows must have in common to be copies, if equal values are written in several ways;
         or of the larger groups that are called ``by``. None: there are none."""
         return None
 
-    def views(self, column: Any, cells: list) -> dict[str, str]:
+    def views(self, column: WrittenColumn, cells: list) -> dict[str, str]:
         """The ways in which a model reads such samples, by their labels."""
         return {}
 
     # --- how it is shown --------------------------------------------------------------------------
 
-    def distribution(self, column: Any, values: np.ndarray) -> Distribution:
+    def distribution(self, column: WrittenColumn, values: np.ndarray) -> Distribution:
         """How the values are spread."""
         return Distribution([])
 

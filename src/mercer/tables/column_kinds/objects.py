@@ -16,7 +16,13 @@ import numpy as np
 from mercer.persistence import read_json
 from mercer.samples import Kind, as_samples, kind_named, said_of_faults
 from mercer.tables.cells import as_items, as_texts, items_of, words_of
-from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent, level_text
+from mercer.tables.column_kinds.interface import (
+    ColumnKind,
+    Distribution,
+    Extent,
+    WrittenColumn,
+    level_text,
+)
 from mercer.tables.column_kinds.single_values import BINS, MOST_SHOWN
 from mercer.tables.forms import Hints
 from mercer.tables.values import histogram, missing_values
@@ -57,11 +63,11 @@ class ObjectColumns(ColumnKind):
                 f"kind: {name}={self.name!r}, but the column holds other values: {error}"
             ) from error
 
-    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
+    def extent(self, column: WrittenColumn, values: np.ndarray, counts: Counter) -> Extent:
         sizes = self._sizes(self._shown(column, values))
         return (min(sizes), max(sizes), []) if sizes else (None, None, [])
 
-    def cells(self, column: Any, values: np.ndarray) -> list:
+    def cells(self, column: WrittenColumn, values: np.ndarray) -> list:
         empty = self.samples.empty
         missing = missing_values(values)
         if empty is None and missing.any():
@@ -71,10 +77,10 @@ class ObjectColumns(ColumnKind):
             )
         return [empty if gone else of_json(v) for v, gone in zip(values.tolist(), missing)]
 
-    def views(self, column: Any, cells: list) -> dict[str, str]:
+    def views(self, column: WrittenColumn, cells: list) -> dict[str, str]:
         return {str(column.name): self.samples.name}
 
-    def distribution(self, column: Any, values: np.ndarray) -> Distribution:
+    def distribution(self, column: WrittenColumn, values: np.ndarray) -> Distribution:
         cells = self._shown(column, values)
         sizes = self._sizes(cells)
         if not sizes:
@@ -86,7 +92,7 @@ class ObjectColumns(ColumnKind):
     def range_in_words(self, low: str, high: str) -> str:
         return f"{low} to {high} {self.samples.size_of}"
 
-    def _shown(self, column: Any, values: np.ndarray) -> list:
+    def _shown(self, column: WrittenColumn, values: np.ndarray) -> list:
         return list(map(of_json, values[~missing_values(values)].tolist()))
 
     def _sizes(self, cells: list) -> list[float]:
@@ -102,24 +108,24 @@ class TextColumns(ObjectColumns):
     def check(self, name: Any, present: np.ndarray) -> None:
         """Every value can be written as a text."""
 
-    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
+    def extent(self, column: WrittenColumn, values: np.ndarray, counts: Counter) -> Extent:
         texts = counts if {*map(type, counts)} == {str} else map(level_text, counts)
         lengths = {*map(len, texts)}
         return (float(min(lengths)), float(max(lengths)), []) if lengths else (None, None, [])
 
-    def texts(self, column: Any, values: np.ndarray) -> list[str]:
+    def texts(self, column: WrittenColumn, values: np.ndarray) -> list[str]:
         return as_texts(values, column.name)
 
-    def cells(self, column: Any, values: np.ndarray) -> list:
+    def cells(self, column: WrittenColumn, values: np.ndarray) -> list:
         return self.texts(column, values)
 
-    def views(self, column: Any, cells: list) -> dict[str, str]:
+    def views(self, column: WrittenColumn, cells: list) -> dict[str, str]:
         views = {str(column.name): "characters"}
         if sum(map(len, map(words_of, cells))) >= WORDS * len(cells):
             views[f"{column.name}: words"] = "words"
         return views
 
-    def _shown(self, column: Any, values: np.ndarray) -> list:
+    def _shown(self, column: WrittenColumn, values: np.ndarray) -> list:
         return [text for text in as_texts(values, column.name) if text]
 
 
@@ -139,7 +145,7 @@ class SeriesColumns(ObjectColumns):
     def __init__(self):
         super().__init__(kind_named("series"))
 
-    def distribution(self, column: Any, values: np.ndarray) -> Distribution:
+    def distribution(self, column: WrittenColumn, values: np.ndarray) -> Distribution:
         found = super().distribution(column, values)
         cells = self._shown(column, values)
         return found._replace(curve=self._mean_curve(cells)) if cells else found
@@ -167,11 +173,11 @@ class MoleculeColumns(ObjectColumns):
     def check(self, name: Any, present: np.ndarray) -> None:
         """Faults of cells are said where they are read, all together."""
 
-    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
+    def extent(self, column: WrittenColumn, values: np.ndarray, counts: Counter) -> Extent:
         self.cells(column, values)
         return super().extent(column, values, counts)
 
-    def cells(self, column: Any, values: np.ndarray) -> list:
+    def cells(self, column: WrittenColumn, values: np.ndarray) -> list:
         faults: list[str] = []
         texts: dict[str, None] = {}
         cells = super().cells(column, values)
@@ -188,7 +194,7 @@ class MoleculeColumns(ObjectColumns):
             raise ValueError(f"column {column.name!r}: {said}")
         return cells
 
-    def groups(self, column: Any, values: np.ndarray, by: str = "") -> list[str] | None:
+    def groups(self, column: WrittenColumn, values: np.ndarray, by: str = "") -> list[str] | None:
         if by not in ("", "scaffold"):
             return None
         X = as_samples(self.cells(column, values), self.samples.name, reader="this table")
@@ -208,20 +214,20 @@ class SetColumns(ObjectColumns):
     def check(self, name: Any, present: np.ndarray) -> None:
         """Every text can be split into items."""
 
-    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
+    def extent(self, column: WrittenColumn, values: np.ndarray, counts: Counter) -> Extent:
         items: Counter = Counter()
         for value, c in counts.items():  # sorted: a set has another order in each process
             for item in sorted({*map(level_text, items_of(value, column.separator))}):
                 items[item] += c
         return None, None, [item for item, _ in items.most_common(10)]
 
-    def cells(self, column: Any, values: np.ndarray) -> list:
+    def cells(self, column: WrittenColumn, values: np.ndarray) -> list:
         return as_items(values, column.separator, column.name)
 
-    def views(self, column: Any, cells: list) -> dict[str, str]:
+    def views(self, column: WrittenColumn, cells: list) -> dict[str, str]:
         return {str(column.name): "items"}
 
-    def distribution(self, column: Any, values: np.ndarray) -> Distribution:
+    def distribution(self, column: WrittenColumn, values: np.ndarray) -> Distribution:
         cells = self.cells(column, values)
         found = Counter(item for cell in cells for item in sorted({*map(level_text, cell)}))
         common = found.most_common(MOST_SHOWN)
@@ -251,18 +257,18 @@ class SequenceColumns(TextColumns):
         upper = sum(n for c, n in letters.items() if c.isupper())
         return {"order": "upper" if upper else "lower" if lower else ""}
 
-    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
+    def extent(self, column: WrittenColumn, values: np.ndarray, counts: Counter) -> Extent:
         lengths = [len(level_text(value)) for value in counts]
         return (min(lengths), max(lengths), []) if lengths else (None, None, [])
 
-    def foreign(self, column: Any, values: np.ndarray) -> np.ndarray | None:
+    def foreign(self, column: WrittenColumn, values: np.ndarray) -> np.ndarray | None:
         if not column.order:
             return None
         return np.array([
             isinstance(v, str) and bool(NO_NUCLEOTIDE.search(v.upper())) for v in values.tolist()
         ], bool)  # fmt: skip
 
-    def texts(self, column: Any, values: np.ndarray) -> list[str]:
+    def texts(self, column: WrittenColumn, values: np.ndarray) -> list[str]:
         texts = as_texts(values, column.name)
         if not column.order:
             return texts
@@ -270,14 +276,14 @@ class SequenceColumns(TextColumns):
         texts = [NO_NUCLEOTIDE.sub("N", text.upper()) for text in texts]
         return texts if column.order == "upper" else [text.lower() for text in texts]
 
-    def cells(self, column: Any, values: np.ndarray) -> list:
+    def cells(self, column: WrittenColumn, values: np.ndarray) -> list:
         texts = self.texts(column, values)
         if column.low != column.high:
             return texts
         length = int(column.high)
         return [text[:length].ljust(length, FILLER) for text in texts]
 
-    def views(self, column: Any, cells: list) -> dict[str, str]:
+    def views(self, column: WrittenColumn, cells: list) -> dict[str, str]:
         views = {str(column.name): "sequences"}
         if column.low == column.high:
             views[f"{column.name}: places"] = "places"

@@ -12,7 +12,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent, level_text
+from mercer.tables.column_kinds.interface import (
+    ColumnKind,
+    Distribution,
+    Extent,
+    WrittenColumn,
+    level_text,
+)
 from mercer.tables.forms import (
     ORDERED,
     SAID,
@@ -36,13 +42,13 @@ class LevelColumns(ColumnKind):
     levelled = True
     gap = "A missing category is a level of its own"
 
-    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
+    def extent(self, column: WrittenColumn, values: np.ndarray, counts: Counter) -> Extent:
         return None, None, [level_text(v) for v, _ in counts.most_common(10)]
 
-    def said(self, column: Any) -> str:
+    def said(self, column: WrittenColumn) -> str:
         return ORDERED[column.order].said if column.order in ORDERED else ""
 
-    def series(self, column: Any, values: np.ndarray) -> dict[str, np.ndarray]:
+    def series(self, column: WrittenColumn, values: np.ndarray) -> dict[str, np.ndarray]:
         if column.order not in ORDERED:
             return {}
         number = ORDERED[column.order].number
@@ -50,7 +56,7 @@ class LevelColumns(ColumnKind):
         known = {v: n for v, n in known.items() if n is not None}
         return {f"{column.name}: order": spread(known, values)}
 
-    def distribution(self, column: Any, values: np.ndarray) -> Distribution:
+    def distribution(self, column: WrittenColumn, values: np.ndarray) -> Distribution:
         present = [level_text(v) for v in values.tolist() if v is not None and v == v]
         names, sizes = np.unique(np.array(present, dtype=str), return_counts=True)
         order = np.argsort(-sizes, kind="stable")[:MOST_SHOWN]
@@ -73,15 +79,15 @@ class OrderedColumns(ColumnKind):
             )
         return {"levels": levels}
 
-    def read(self, values: np.ndarray, column: Any = None) -> np.ndarray:
+    def read(self, values: np.ndarray, column: WrittenColumn | None = None) -> np.ndarray:
         rank = {level.casefold(): i for i, level in enumerate(column.levels if column else [])}
         ranks = [rank.get(level_text(v).strip().casefold(), np.nan) for v in values.tolist()]
         return np.array(ranks, dtype=np.float64)
 
-    def series(self, column: Any, values: np.ndarray) -> dict[str, np.ndarray]:
+    def series(self, column: WrittenColumn, values: np.ndarray) -> dict[str, np.ndarray]:
         return {str(column.name): self.read(values, column)}
 
-    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
+    def extent(self, column: WrittenColumn, values: np.ndarray, counts: Counter) -> Extent:
         return 0.0, max(0.0, len(column.levels) - 1.0), column.levels
 
 
@@ -98,15 +104,15 @@ class Measured(ColumnKind):
     numeric = True
     gap = FILLED
 
-    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
+    def extent(self, column: WrittenColumn, values: np.ndarray, counts: Counter) -> Extent:
         numbers = self.read(values, column)
         numbers = numbers[~np.isnan(numbers)]
         return (float(numbers.min()), float(numbers.max()), []) if len(numbers) else NO_EXTENT
 
-    def series(self, column: Any, values: np.ndarray) -> dict[str, np.ndarray]:
+    def series(self, column: WrittenColumn, values: np.ndarray) -> dict[str, np.ndarray]:
         return {str(column.name): self.read(values, column)}
 
-    def distribution(self, column: Any, values: np.ndarray) -> Distribution:
+    def distribution(self, column: WrittenColumn, values: np.ndarray) -> Distribution:
         numbers = self.read(values, column)
         numbers = numbers[np.isfinite(numbers)]
         if not len(numbers):
@@ -126,14 +132,14 @@ class NumberColumns(Measured):
         numbers = (t for t in texts if spelled_number(t) is not None)
         return {"signs": signs_of(numbers), **asdict(numbers_of(texts, hints.decimal))}
 
-    def said(self, column: Any) -> str:
+    def said(self, column: WrittenColumn) -> str:
         how = ["with a decimal comma"] * (column.decimal == ",")
         how += [f"with {column.signs}, which is left away"] * bool(column.signs)
         how += [f"in {column.unit}"] * bool(column.unit)
         how += ["in full, such as 1.2M as 1200000"] * column.scaled
         return " and ".join(how)
 
-    def series(self, column: Any, values: np.ndarray) -> dict[str, np.ndarray]:
+    def series(self, column: WrittenColumn, values: np.ndarray) -> dict[str, np.ndarray]:
         found = super().series(column, values)
         if column.limits:
             sides = {v: column.numbers.side(v) for v in {*values.tolist()} if isinstance(v, str)}
@@ -142,7 +148,7 @@ class NumberColumns(Measured):
             )
         return found
 
-    def read(self, values: np.ndarray, column: Any = None) -> np.ndarray:
+    def read(self, values: np.ndarray, column: WrittenColumn | None = None) -> np.ndarray:
         return as_numbers(values, None if column is None else column.numbers)
 
 
@@ -153,10 +159,10 @@ class TimeColumns(Measured):
     name = "time"
     wanted = "a time of day as in 14:30"
 
-    def read(self, values: np.ndarray, column: Any = None) -> np.ndarray:
+    def read(self, values: np.ndarray, column: WrittenColumn | None = None) -> np.ndarray:
         return as_hours(values)
 
-    def series(self, column: Any, values: np.ndarray) -> dict[str, np.ndarray]:
+    def series(self, column: WrittenColumn, values: np.ndarray) -> dict[str, np.ndarray]:
         hours = as_hours(values)
         angle = 2 * np.pi * hours / 24
         name = column.name
@@ -197,20 +203,20 @@ class DateColumns(ColumnKind):
     def counted(self, present: np.ndarray) -> dict[str, str]:
         return {} if present.dtype.kind == "M" else {"order": epoch_of(present.astype(np.float64))}
 
-    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
+    def extent(self, column: WrittenColumn, values: np.ndarray, counts: Counter) -> Extent:
         dates = self.read(values, column)
         dates = dates[~np.isnat(dates)].astype("datetime64[D]")
         if not len(dates):
             return None, None, []
         return str(dates.min()), str(dates.max()), []
 
-    def said(self, column: Any) -> str:
+    def said(self, column: WrittenColumn) -> str:
         return WRITTEN.get(column.order, "")
 
-    def read(self, values: np.ndarray, column: Any = None) -> np.ndarray:
+    def read(self, values: np.ndarray, column: WrittenColumn | None = None) -> np.ndarray:
         return as_dates(values) if column is None else as_dates(values, column.order, column.zone)
 
-    def series(self, column: Any, values: np.ndarray) -> dict[str, np.ndarray]:
+    def series(self, column: WrittenColumn, values: np.ndarray) -> dict[str, np.ndarray]:
         dates = self.read(values, column)
         missing = np.isnat(dates)
         return {
@@ -218,7 +224,7 @@ class DateColumns(ColumnKind):
             for part, number in date_parts(dates).items()
         }
 
-    def distribution(self, column: Any, values: np.ndarray) -> Distribution:
+    def distribution(self, column: WrittenColumn, values: np.ndarray) -> Distribution:
         dates = as_dates(values)  # of texts too, some of which may be none
         dates = np.sort(dates[~np.isnat(dates)])
         if not len(dates):
