@@ -1,12 +1,17 @@
 """Circles within rooms, and names that are given twice, which no contract sees."""
 
 import ast
+import pkgutil
 import tomllib
 from collections import Counter
+from contextlib import suppress
 from copy import copy
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+import mercer
 
 grimp = pytest.importorskip("grimp")  # not with the oldest versions of what the package needs
 pytest.importorskip("importlinter")
@@ -83,3 +88,12 @@ def test_a_class_has_a_name_of_its_own():
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name] += 1
     assert {name for name, count in homes.items() if count > 1} == BOTH
+
+
+def test_a_face_has_all_that_it_names():
+    for module in pkgutil.walk_packages(mercer.__path__, "mercer."):
+        if not module.ispkg:
+            continue
+        with suppress(ImportError):  # a room that needs torch or another extra
+            room = import_module(module.name)
+            assert not [n for n in getattr(room, "__all__", ()) if not hasattr(room, n)], room

@@ -73,8 +73,8 @@ def test_cells_that_most_rows_have_are_looked_at_among_many_rare_ones():
 def test_a_form_of_dates_is_one_row_of_one_table(monkeypatch):
     """As docs/reading_tables.rst says, whose row this is."""
     page = Path(__file__).parents[2] / "docs" / "reading_tables.rst"
-    row = re.search(r"^    (Form\(.*\)),$", page.read_text(encoding="utf-8"), re.MULTILINE)[1]
-    form = eval(row, {"Form": dates.DateForm})
+    row = re.search(r"^    (DateForm\(.*\)),$", page.read_text(encoding="utf-8"), re.MULTILINE)[1]
+    form = eval(row, {"DateForm": dates.DateForm})
     cells = [form.cell.replace("29", str(day)) for day in range(1, 29)]
     table = read_columns(pd.DataFrame({"day": cells}))
     assert infer_columns(table)[0].kind != "date"

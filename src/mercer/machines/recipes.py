@@ -309,7 +309,7 @@ class OnColumns(MachineKind):
         return super().shortened(finals, candidate, plan, left)
 
 
-class Neighbourhood(OnColumns):
+class LearntNeighbourhoods(OnColumns):
     name, words = "neighbourhood", "learnt neighbourhood"
     holds_rows_out = compares_rows = several = True
     numbers = "normal"
@@ -384,7 +384,7 @@ for _kind in (
     LocalRidge(),
     Margin(),
     Windows(),
-    Neighbourhood(),
+    LearntNeighbourhoods(),
     Shapes(),
     OnFeatures("margins", "linear support vector machine", "linear SVC: "),
     OnFeatures("bayes", "complement naive Bayes", "naive Bayes: "),

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from mercer import SVC
 from mercer.kernels import WeisfeilerLehman
 from mercer.plots import GraphDisplay, NeighbourhoodDisplay
-from mercer.plots.displays.graphs import NodeColour
+from mercer.plots.displays.graphs import Neighbourhood
 from mercer.plots.marks import COLOURS
 from mercer.plots.report.data import node_drawing
 from mercer.samples import kind_named
@@ -74,7 +74,7 @@ def test_nodes_without_labels_have_one_colour_in_all_pictures():
     nodes = node_drawing(kind_named("graphs").drawing(pair))["nodes"]
     assert [colour for _, _, colour, _ in nodes] == [1, 1]
     example = kind_named("graphs").drawing(pair)
-    found = [NodeColour("", 0, 1.0, 1, example, 0, [0, 1])]
+    found = [Neighbourhood("", 0, 1.0, 1, example, 0, [0, 1])]
     ax = NeighbourhoodDisplay(found, "").plot().axes_[0]
     assert {tuple(colour) for colour in ax.collections[0].get_facecolors()} == {to_rgba(COLOURS[1])}
 

@@ -5,5 +5,6 @@ from mercer.learners.metrics.feature_metric import KernelForm, learn_metric
 from mercer.learners.metrics.linear_metric import LargeMarginNeighbours
 
 __all__ = [
-    "CoordinateDescentWeights", "Form", "LargeMarginNeighbours", "learn_metric", "noise_features",
+    "CoordinateDescentWeights", "KernelForm", "LargeMarginNeighbours", "learn_metric",
+    "noise_features",
 ]  # fmt: skip

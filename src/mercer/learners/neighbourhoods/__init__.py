@@ -6,4 +6,4 @@ from mercer.learners.neighbourhoods.neighbourhood_regressor import (
 )
 from mercer.learners.neighbourhoods.trials import NetworkMember
 
-__all__ = ["Member", "NeighbourhoodMachineClassifier", "NeighbourhoodMachineRegressor"]
+__all__ = ["NeighbourhoodMachineClassifier", "NeighbourhoodMachineRegressor", "NetworkMember"]

@@ -182,7 +182,7 @@ COVERED = 0.5  # a neighbourhood is left out if more of its nodes are in those t
 
 
 @dataclass(frozen=True)
-class NodeColour:
+class Neighbourhood:
     """Nodes of one Weisfeiler-Lehman colour: their surroundings look alike up to some steps away.
 
     Attributes
@@ -247,7 +247,7 @@ class NeighbourhoodDisplay(Panels):
     ('N', 4)
     """
 
-    found: list[NodeColour]
+    found: list[Neighbourhood]
     answer: str
 
     @classmethod
@@ -291,7 +291,7 @@ class NeighbourhoodDisplay(Panels):
             example, centre = small(kind.drawing(rows[i])), node - int(X.node_starts[i])
             near, words = _around(example, centre, t)
             mean = float(means.mean())
-            found.append(NodeColour(words, t, mean, len(means), example, centre, near))
+            found.append(Neighbourhood(words, t, mean, len(means), example, centre, near))
         return cls(found, answer)
 
     @classmethod

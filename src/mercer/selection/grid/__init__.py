@@ -3,4 +3,4 @@
 from mercer.selection.grid.runs import SearchTask, TaskFindings, try_task
 from mercer.selection.grid.search import KernelSearchCV
 
-__all__ = ["KernelSearchCV", "SearchTask", "Tried", "try_task"]
+__all__ = ["KernelSearchCV", "SearchTask", "TaskFindings", "try_task"]

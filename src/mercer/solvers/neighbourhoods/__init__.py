@@ -14,7 +14,7 @@ from mercer.solvers.neighbourhoods.training import (
 )
 
 __all__ = [
-    "TEMPERATURES", "Checkpoint", "NeighbourhoodResult", "NeighbourhoodSolver", "Network",
+    "TEMPERATURES", "HeldOutScores", "NeighbourhoodResult", "NeighbourhoodSolver", "Network",
     "TrainingRows", "held_out_loss", "nearest_shares", "smooth",
     "smooth_nearest", "vote_shares",
 ]  # fmt: skip

@@ -14,6 +14,6 @@ from mercer.solvers.rows.by_operator import (
 from mercer.solvers.rows.row_sources import HeldRowSource, RowSource, add_products
 
 __all__ = [
-    "ROUNDED_ROWS", "SMALL", "CachedRows", "FactorRows", "HeldRows", "PairGram", "PairGrams",
+    "ROUNDED_ROWS", "SMALL", "CachedRows", "FactorRows", "HeldRowSource", "PairGram", "PairGrams",
     "PairRows", "RowSource", "add_products", "rounds_to_float32", "row_source",
 ]  # fmt: skip

@@ -51,7 +51,7 @@ from mercer.tables.forms.spelled import (
 
 __all__ = [
     "COMMA_NUMBER", "GROUPED", "LEVELS", "MISSING_TEXTS", "ORDERED", "ORDERS", "POINT_NUMBER",
-    "SAID", "UNITS", "WHOLE", "ZONE", "Doubt", "Hints", "Numbers", "Read", "clock_hours",
+    "SAID", "UNITS", "WHOLE", "ZONE", "Doubt", "Hints", "NumberColumn", "Read", "clock_hours",
     "decimal_of", "degrees_in", "families_of", "form_of", "is_missing_mark", "is_one_zone",
     "misfits", "numbers_of", "order_in", "order_of", "order_of_steps", "said_of_misfits",
     "signs_of", "simple_numbers", "some_of", "spelled_date", "spelled_number", "unit_of",

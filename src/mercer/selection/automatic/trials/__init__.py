@@ -7,4 +7,4 @@ from mercer.selection.automatic.trials.rungs import FoldFits
 from mercer.selection.automatic.trials.state import EarlierTrials, SearchState, fingerprint
 from mercer.selection.automatic.trials.trials import Trials
 
-__all__ = ["FoldFits", "Known", "SearchState", "Trials", "fingerprint"]
+__all__ = ["EarlierTrials", "FoldFits", "SearchState", "Trials", "fingerprint"]
