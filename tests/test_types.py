@@ -1,4 +1,5 @@
-"""What type checkers know: few arguments are Any, and the stub has the names of the package."""
+"""What a reader and a type checker are told: few arguments are Any, the stub has the names of the
+package, and longer private functions say what they are for."""
 
 import ast
 from pathlib import Path
@@ -41,3 +42,15 @@ def test_few_arguments_are_any():
     assert share <= LIMIT, (
         f"{share:.2f}% of {len(annotations)} arguments are Any: name their types."
     )
+
+
+def test_private_functions_of_more_than_six_lines_say_what_they_are_for():
+    silent = [
+        f"{file.relative_to(SOURCE)}: {node.name}"
+        for file in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.end_lineno is not None
+        if node.name.startswith("_") and not node.name.startswith("__")
+        if node.end_lineno - node.lineno >= 6 and ast.get_docstring(node) is None
+    ]
+    assert not silent

@@ -38,6 +38,7 @@ def _lpq_laplace(
     length_scale: float = 1.0,
     weights: np.ndarray | None = None,
 ) -> Any:
+    """The kernel of the old parameters."""
     return new(length_scale**p, p, import_module("mercer.distances").Minkowski(q, weights))
 
 

@@ -384,6 +384,7 @@ def _one(words: str, rng: np.random.Generator) -> str:
 
 
 def _damaged(person: dict[str, str], rng: np.random.Generator) -> dict[str, str | None]:
+    """The record of a person at another time: some fields are changed, wrong or missing."""
     found: dict[str, str | None] = {**person}
     if rng.random() < MARRIED:
         found["last_name"] = _last_name(rng)

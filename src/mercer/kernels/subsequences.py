@@ -141,6 +141,7 @@ class AllSubsequences(Subsequences):
         check_decay(self.decay, "AllSubsequences")
 
     def _evaluate(self, X: Strings, Z: Strings, pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
+        """The kernel of pairs of strings, as numbers and powers of two."""
         weight = float(self.decay) ** 2
         out, exponents = np.empty(len(pairs)), np.zeros(len(pairs), np.int64)
         # k <= (1 + λ)^(|s| + |t|), since sum_u λ^2|u| a_u b_u <= sum_u λ^|u| a_u sum_u λ^|u| b_u
@@ -219,6 +220,7 @@ class GapWeighted(Subsequences):
         check_decay(self.decay, "GapWeighted")
 
     def _evaluate(self, X: Strings, Z: Strings, pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
+        """The kernel of pairs of strings, as numbers and powers of two."""
         # any p beyond the strings gives 0, a factor beyond the exponents gives nothing
         p, decay = min(int(self.p), min(longest(X), longest(Z)) + 1), float(self.decay)
         q = lengths_up_to(p, X, Z)

@@ -314,6 +314,7 @@ class BruteForce(Index):
     _most_gone = 0.0
 
     def _hold(self, X: Samples) -> None:
+        """Keep the rows: as numbers where the distance is one of vectors."""
         found = self.distance_.coordinates(X)
         self._rows = None if found is None else AllRows(NormedRows(found))
         if self._rows is None:
@@ -322,6 +323,7 @@ class BruteForce(Index):
             self._training = OrderedRows(X)
 
     def _ask(self, Z: Samples | None, allowed: np.ndarray | None = None) -> Asked:
+        """The question by the quickest way that the distance has."""
         rows = self._rows
         if rows is None:
             known = None if Z is None else self.distance_.known(Z, self._training.X)

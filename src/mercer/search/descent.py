@@ -117,6 +117,7 @@ class DescentIndex(GraphIndex):
         return order
 
     def _insert(self, X: Samples) -> None:
+        """Join new rows to the graph: from near rows that walks find, by the same descent."""
         n, k, more = len(self.placed_), self.links_.shape[1] // 2, self.reading_.rows(X)
         m = len(more)
         self._check_rows(n + m, more.shape[1])
@@ -248,6 +249,7 @@ class DescentIndex(GraphIndex):
         return descend(n, k, STRIP, begin, join, self.n_jobs, known)
 
     def _walked(self, rows: np.ndarray, count: int) -> np.ndarray:
+        """Numbers of near rows of each query, the nearest first."""
         Z = self._placed(rows)
         keys = np.empty((len(Z), count), np.int32)
         wide = max(int(self.expansion), count)
@@ -278,6 +280,7 @@ def vector_reading(distance: Distance, X: Samples) -> VectorReading | None:
 
 
 def _reading(distance: Distance, X: Samples) -> VectorReading:
+    """How rows are read; an error for distances without such rows."""
     reading = vector_reading(distance, X)
     if reading is None:
         raise TypeError(

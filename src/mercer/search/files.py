@@ -112,6 +112,7 @@ class Skeleton:
         return _replaced(state, put_back, {})
 
     def _take_out(self, value: object) -> Any:
+        """A value without its large arrays, which are written beside it."""
         value = plain_rows(value)
         if isinstance(value, Objects):
             raise TypeError(
@@ -188,6 +189,7 @@ def save_index(path: str | os.PathLike, index: Any) -> None:
 
 
 def _save(path: str | os.PathLike, index: Any) -> None:
+    """Write an index, with large arrays as members that can be mapped."""
     name = type(index).__name__
     try:
         skeleton = Skeleton({k: v for k, v in vars(index).items() if k != "_mapped"})
@@ -297,6 +299,7 @@ def _class_of(name: str, wanted: type, path: Path) -> type:
 
 
 def _read_skeleton(content: bytes, path: Path, wanted: type, allowed: list[str]) -> dict:
+    """The state of an index without its large arrays."""
     try:
         state = read_unchecked(content, path, allowed)
     except ModelFileError as error:
@@ -322,6 +325,7 @@ def _map_arrays(archive: zipfile.ZipFile, file: IO[bytes], check: bool) -> list[
 
 
 def _map_array(member: zipfile.ZipInfo, file: IO[bytes]) -> np.ndarray:
+    """An array of the archive as a map of the file, after checks of where it lies."""
     file.seek(member.header_offset)
     local = struct.unpack("<4s22xHH", file.read(30))  # the lengths of the name and of what follows
     if local[0] != b"PK\3\4":

@@ -207,6 +207,7 @@ class KDTree(Index):
         self.tree_ = BoxTree(NormedRows(Coordinates(rows, tree.p, tree.weights)))
 
     def _ask(self, Z: Samples | None, allowed: np.ndarray | None = None) -> VectorSearch:
+        """The question, by the boxes of the tree."""
         tree = self.tree_
         source = tree if allowed is None else tree.only(allowed)
         if Z is None:
@@ -216,6 +217,7 @@ class KDTree(Index):
         return VectorSearch(source, queries, None, self.memory, self.n_jobs)
 
     def _coordinates(self, X: Any) -> Coordinates:
+        """Rows whose Minkowski distances are those that are asked for."""
         name, distance = type(self).__name__, self.distance_
         if sp.issparse(X):
             size, budget = X.dtype.itemsize * X.shape[0] * X.shape[1], Place(self.memory).budget()

@@ -342,6 +342,7 @@ class LSHIndex(Index):
     # --- how many --------------------------------------------------------------------------------
 
     def _validate(self) -> None:
+        """Refuse parameters out of their ranges."""
         if self.near is not None and not (is_number(self.near) and 0 < self.near < np.inf):
             raise ValueError(f"near={self.near!r}: give a number > 0, or None.")
         if not (is_number(self.recall) and 0 < self.recall < 1):
@@ -369,6 +370,7 @@ class LSHIndex(Index):
         return min(room, MOST_TABLES)
 
     def _sample(self, X: Samples, rng: np.random.Generator) -> Sample:
+        """Distances of some rows to their neighbours, and to others."""
         self._room(X.shape[0])  # or nothing need be computed
         # which of the rows of X each of those is that came: equal rows are neighbours too
         held = np.arange(X.shape[0]) if self._copies is None else self._copies.numbers

@@ -68,6 +68,7 @@ def _kind(item: object) -> str:
 
 
 def _of_numbers(numbers: list) -> np.ndarray:
+    """A hash of each number; equal numbers of all types have the same one."""
     if set(map(type, numbers)) == {int} and abs(max(numbers, key=abs)) < PRIME:
         return _mixed(np.fromiter(numbers, np.int64, len(numbers)).view(np.uint64))
     # Python's own hash is the same for 1, 1.0 and True, but it is not random, that of NaN depends
@@ -89,6 +90,7 @@ def _of_others(items: list) -> np.ndarray:
 
 
 def _content(item: object) -> bytes:
+    """The bytes that stand for an item."""
     if isinstance(item, bytes):
         return b"b" + item
     if item is None:
@@ -275,6 +277,7 @@ class MinHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HashFamily):
         return Jaccard(self.separator)
 
     def _signatures(self, X: Sets) -> np.ndarray:
+        """The signature of each set."""
         out = np.empty((len(X), self.n_hashes), np.uint32)
         if self.permutations is None:
             self._least(item_numbers(X.universe)[X.values], X.starts, out)
@@ -303,6 +306,7 @@ def _numbers(rows: list, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def _ranks(permutations: Any, count: int) -> np.ndarray:
+    """The ranks of given permutations, after a check."""
     ranks = np.asarray(permutations)
     shaped = ranks.ndim == 2 and len(ranks) == count and ranks.shape[1] > 0
     if not shaped or ranks.dtype.kind not in "iu":
@@ -327,6 +331,7 @@ def _places(universe: list, n_items: int) -> np.ndarray:
 
 
 def _signatures_of(name: str, S: Any) -> np.ndarray:
+    """Signatures, after a check of their form."""
     S = np.asarray(S)
     if S.ndim != 2 or S.dtype != np.uint32 or S.shape[1] == 0:
         raise ValueError(

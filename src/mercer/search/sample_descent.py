@@ -100,6 +100,7 @@ class SampleDescentIndex(GraphIndex):
         self.drawn_, self.links_, self.far_ = self._descend(X, None)
 
     def _insert(self, X: Samples) -> None:
+        """Join new rows to the graph: from near rows that walks find, by the same descent."""
         n, k = len(self._training), self.links_.shape[1] // 2
         training = self._training.with_more(X)
         near = self._walked(self.reading_.rows(X), k)

@@ -96,6 +96,7 @@ def check_index(
 
 
 def _check_conventions(index: Index, X: SamplesLike, Z: SamplesLike) -> None:
+    """Check parameters, errors before fit, and what fit returns."""
     assert isinstance(index, Index), f"{index!r} is no subclass of mercer.search.Index"
     before = repr(index)
     assert repr(clone(index)) == before, "the constructor must store its arguments untouched"
@@ -154,6 +155,7 @@ def _check_within(index: Index, found: tuple, D: np.ndarray, radius: float, size
 
 
 def _check_questions(index: Index, Z: SamplesLike) -> None:
+    """Check that wrong questions are refused."""
     n = index.n_samples_fit_
     wrong = [(Z, 0), (Z, -1), (Z, n + 1), (None, n), (Z, 1.0), (Z, np.nan)]
     for queries, k in wrong:

@@ -127,6 +127,7 @@ def _several_pay() -> bool:
 
 
 def _measured() -> bool:
+    """Whether several threads of BLAS are much slower here than one."""
     several, alone = 0.0, 0.0
     for rows in MEASURED:
         A = np.eye(rows, dtype=np.float32)
@@ -191,6 +192,7 @@ def blas_limit(n: int) -> AbstractContextManager[None]:
 
 @contextmanager
 def _one_blas_thread() -> Iterator[None]:
+    """Run the block with one thread of BLAS."""
     with blas_threads(1):
         _here.limited = True
         try:
@@ -392,6 +394,7 @@ def forget(estimator: Any, kept: Collection[str] = ()) -> None:
 
 @contextmanager
 def _claimed(estimator: BaseEstimator) -> Iterator[None]:
+    """Refuse to fit an object that another thread fits."""
     me, key = threading.get_ident(), id(estimator)
     with _lock:
         other = _fitted_by.get(key)

@@ -182,6 +182,7 @@ class LinearSVC(OutputClassifier, LinearSupportVectors):
         return results, np.stack([r.coef for r in results])
 
     def _solve_one(self, rows: LinearRows, y, C, seed: int) -> LinearResult:
+        """The machine of two classes."""
         if not C.all():  # a class has weight 0
             rows = LinearRows(rows.X[np.flatnonzero(C)], rows.bias, rows.n_jobs)
             y, C = y[C > 0], C[C > 0]

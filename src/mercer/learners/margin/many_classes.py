@@ -173,6 +173,7 @@ class ManyClasses(Classifier, SupportVectorMachine):
         return coded() if fit_path is None else fit_path.shared(coded, "classes")
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         super()._check_parameters()
         for name, known in (
             ("decision_function_shape", ("ovr", "ovo")),

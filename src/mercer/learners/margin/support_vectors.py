@@ -199,6 +199,7 @@ class SupportVectorMachine(KernelLearner, ABC):
     # --- before the solver ----------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         ranges = {
             "C": (0, True, np.inf),
             "tol": (0, True, np.inf),
@@ -263,6 +264,7 @@ class SupportVectorMachine(KernelLearner, ABC):
     def _exact_operator(
         self, X: Samples, bounds: np.ndarray, fit_path: FitPath | None
     ) -> GramOperator:
+        """K of the training samples, in float32 where that is enough for the tolerance."""
         if fit_path is not None:
             return fit_path.shared(lambda: self.gram_between(X).held())
         vectors = isinstance(X, np.ndarray) or sp.issparse(X)

@@ -140,6 +140,7 @@ class NuSVC(ManyClasses):
         )
 
     def _check_totals(self, totals: np.ndarray) -> None:
+        """Refuse a ν that is too large for the shares of the classes."""
         others = np.full_like(totals, totals.max()) if self._in_pairs else totals.sum() - totals
         largest = 2 * np.minimum(totals, others) / (totals + others)
         worst = int(largest.argmin())

@@ -106,6 +106,7 @@ class SVR(_SupportVectorRegressor):
     path_parameter = "C"
 
     def _problem(self, y: np.ndarray, bounds: np.ndarray, unit: float) -> DualProblem:
+        """The dual problem in units of the targets; a warning where its solution is a constant."""
         spread = unit * float(np.ptp(y))
         if 0 < spread < 2 * self.epsilon:
             warnings.warn(
@@ -176,6 +177,7 @@ class NuSVR(_SupportVectorRegressor):
         self.epsilon_ = (below - above) / 2
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         super()._check_parameters()
         if not np.isfinite(self.C):
             raise ValueError(
@@ -312,6 +314,7 @@ class KernelQuantileRegression(Regressor, SupportVectorMachine):
         return [float(level) for level in np.atleast_1d(self.quantile)]
 
     def _check_parameters(self) -> None:
+        """Refuse parameters out of their ranges."""
         super()._check_parameters()
         levels = [self.quantile] if is_number(self.quantile) else self.quantile
         try:

@@ -69,6 +69,7 @@ class LinearSolver:
             return self._solve(LinearPoint(X, dual))
 
     def _solve(self, point: LinearPoint) -> LinearResult:
+        """Descent, then Newton steps, as the method and the rows call for."""
         X, reason, parts, counts = point.X, Reason.LIMIT, [], [0]
         descent = self.method == "descent" or not (
             self.method == "newton" or (X.cheap and point.dual.squared and not X.wide)
@@ -320,6 +321,7 @@ class _Point:
 
 
 def _newton(point: _Point, solver: LinearSolver, tol: float, max_iter: int) -> Reason:
+    """Newton steps on the primal objective, until the gap is small."""
     X, columns = point.X, None if point.X.cheap else _transposed(point.X)
     active, idle = ActiveSet(X.shape[1], solver.seed), 0
     while idle <= 3:

@@ -234,6 +234,7 @@ class _Space:
             return self._project(penalties)
 
     def _project(self, penalties: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The solutions in the subspace for all penalties, with their residuals."""
         T = self.V.T @ self.SV
         values, Q = np.linalg.eigh((T + T.T) / 2)
         c = Q.T @ (self.V.T @ self.b)

@@ -144,6 +144,7 @@ class SketchedFactor:
         return self._over_rows(y, coef)[1].sum(axis=0).reshape(np.shape(y)[1:])
 
     def _solve(self, y: np.ndarray, penalty: float) -> Result:
+        """Conjugate gradients with the sketched system as preconditioner."""
         with blas_limit(0):  # of BLAS: the threads are ours
             P = self._preconditioner(penalty)
             Y = np.asarray(y, np.float64).reshape(len(self.C), -1)

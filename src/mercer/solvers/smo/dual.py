@@ -137,6 +137,7 @@ class DualProblem:
 
 
 def _above_and_below(target: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The variables of a regression: one for errors above and one for errors below."""
     n = len(target)
     rows = np.concatenate([np.arange(n)] * 2)
     return (

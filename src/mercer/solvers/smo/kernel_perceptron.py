@@ -271,6 +271,7 @@ class PerceptronSolver:
     def _result(
         self, machines: PerceptronStates, mistakes: np.ndarray, reason: Reason
     ) -> PerceptronResult:
+        """The machines and their mistakes as a result."""
         last = mistakes[(mistakes >= 0).sum(axis=0) - 1, np.arange(mistakes.shape[1])]
         return PerceptronResult(
             machines.alpha.T, machines.bias, np.nan, float(last.sum()), len(mistakes),
@@ -316,6 +317,7 @@ class _Kept:
         return found
 
     def _visit_whole(self, m: int, order: np.ndarray) -> int:
+        """Visit the samples in order, with all of K at hand."""
         assert self.whole is not None
         machines, n = self.machines, len(self.whole)
         return _visit(

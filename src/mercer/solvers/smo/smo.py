@@ -379,6 +379,7 @@ def _rounding(whole: DualProblem, alpha, f, out, sums, lengths) -> np.ndarray:
 def _row_result(
     found: list, alpha: np.ndarray, coef: np.ndarray, groups: bool, tol: float, noise: float
 ) -> SmoResult:
+    """What the native loop has found as a result."""
     steps, violation, above, below, gap, square, linear = found
     levels = known_levels((above, below), groups)
     converged = violation <= tol

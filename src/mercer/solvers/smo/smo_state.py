@@ -120,6 +120,7 @@ class State:
         self.source.add(used, change[used], self.g, np.zeros(len(used), bool))
 
     def _check_finite(self) -> None:
+        """Refuse a K whose numbers overflow."""
         with np.errstate(over="ignore", invalid="ignore"):
             diagonal = self.K.diag().astype(float)
             row = self.K.block(np.array([0]), slice(None))[0] if self.hard else diagonal
@@ -147,6 +148,7 @@ class State:
     source = property(open)
 
     def _take(self, variables: np.ndarray | slice, rows: np.ndarray) -> None:
+        """Make some variables the active ones."""
         p = self.problem
         self.variables, self.rows = variables, rows
         self.y, self.C = p.y[variables], p.C[variables]
