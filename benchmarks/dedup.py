@@ -193,7 +193,7 @@ def files(section: Section, sizes: list[int]) -> float:
 
 RUN = """
 import json, re, resource, sys, time
-from mercer.cli.app import app
+from mercer.cli.app import made_app
 from mercer.cli.dedup_outcome import Job
 from mercer.dedup import Stages
 spent = {}
@@ -213,7 +213,7 @@ for method, name in (("_signs", "reading and signing"), ("_equals", "equal docum
                      ("_sets", "reading candidates again"), ("_verdicts", "comparing")):
     timed(Stages, method, name)
 timed(Job, "finish", "writing")
-app(sys.argv[1:], exit_on_error=False)
+made_app(sys.argv[1:])(sys.argv[1:], exit_on_error=False)
 used = resource.getrusage(resource.RUSAGE_SELF)
 peak = re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]
 print(json.dumps([used.ru_utime + used.ru_stime, int(peak) / 1024, spent]))

@@ -22,7 +22,7 @@ FLOOR = (
     "small eigenproblems in float64 0.2 s, one product with K in float64, computed on its way, "
     "0.3 to 0.36 s, the start from 500 rows 0.06 s. Bases in float32 stop at a residual of 3e-5; "
     "blocks of 48 columns need one product less, each of which takes 1.3 times as long. 5 times as "
-    "fast as scikit-learn is not reached: it would be 1.12 s, and these parts alone, each at its "
+    "fast as scikit-learn is not reached: it would be 1.12 s, of which these parts, each at its "
     "least, take 0.99 s"
 )
 

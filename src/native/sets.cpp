@@ -163,10 +163,8 @@ void tversky(T* G, const T* xx, const T* zz, size_t n, size_t m, T share, bool a
 
 extern const SetLoops<float> sets32;
 extern const SetLoops<double> sets64;
-constinit const SetLoops<float> sets32 = {compare<float>, of_pairs<float>,
-                                            tversky<float>};
-constinit const SetLoops<double> sets64 = {compare<double>, of_pairs<double>,
-                                             tversky<double>};
+constinit const SetLoops<float> sets32 = {compare<float>, of_pairs<float>, tversky<float>};
+constinit const SetLoops<double> sets64 = {compare<double>, of_pairs<double>, tversky<double>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

@@ -29,7 +29,7 @@ EPILOGUE = """Exit codes: 0 done; 1 an error of Mercer's own; 2 wrong command li
 4 a result could not be written; 5 an extra is not installed; 6 the model is written, but its \
 report failed; 7 dedup --fail or link --fail has found some; 130 interrupted."""
 
-#: the functions of commands.py, and the first line of what each says of itself
+#: the name of each function in commands.py, and the first line of its docstring
 COMMANDS = {
     "fit": "Fit, score and explain a model of a table.",
     "predict": "Predict for the rows of a table, in their order.",
@@ -46,8 +46,8 @@ COMMANDS = {
 
 
 def made_app(words: list[str]) -> App:
-    """The app for a command line. It imports commands when they are used, but does not for their
-    list."""
+    """The app for a command line: the module of a command is imported when it is used, and not to
+    list it."""
     listed = not words or words[0] in QUICK
     app = App(
         name="mercer",

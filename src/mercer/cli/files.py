@@ -1,6 +1,6 @@
 """Files of tables: found by name or pattern, uncompressed, and watched while they are read.
 
-A `Source` is one file or standard input. Everything that can go wrong with its bytes ends in a
+A `ByteSource` is one file or standard input. Everything that can go wrong with its bytes ends in a
 `TableError` that names it. What a model file carries along of the user's file stands at the end:
 the target's name and the rows' numbers. A model counts the rows that it was fitted to; rows without
 a target, rows of weight 0 and rows that were held out are not among them, but a user looks rows up

@@ -187,7 +187,7 @@ class DeepKernelMachine(KernelLearner):
 
     def _keep(self, objective: DeepObjective, state: DeepState, scale: float) -> None:
         """The Gram matrices, and the outputs' distribution at the inducing points."""
-        # outputs are T b, where `Propagation` gives T of new samples
+        # outputs are T b, where `LayerPropagation` gives T of new samples
         outputs = objective.outputs(state.grams, state.noise)
         self.coef_, self.covariance_ = outputs.mean, outputs.covariance
         self.amplitude_ = float(outputs.amplitude)

@@ -163,7 +163,7 @@ class PullBack:
 
     Parameters
     ----------
-    flow : Propagation
+    flow : LayerPropagation
     slope : FactorSlope
         dL/dT and dL/dk.
     """

@@ -392,7 +392,7 @@ class Sinkhorn(Rooted):
         return f, g, gaps
 
     def _refuse(self, K: np.ndarray, pairs: np.ndarray) -> None:
-        """Refuse a regularisation at which sums would underflow."""
+        """Refuse a regularisation so small that rounding would decide the result."""
         steepest = -K.min(axis=(1, 2))
         wrong = ~(steepest <= STEEPEST)
         if wrong.any():

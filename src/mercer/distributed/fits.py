@@ -5,8 +5,8 @@ All samples are broadcast once, as those that each strip is compared with, and a
 product. K is symmetric, so that half of each row is enough: strips stand in a ring, and each is
 compared with itself and the half ahead of it. Each number serves on both sides of the diagonal.
 The halves of strips are computed once and kept if all of them fit in the memory of the place, and
-else in tiles for each product. `Rows` are what users give, dask collections or arrays of this
-process, cut into partitions.
+else in tiles for each product. `PartitionedRows` are what users give, dask collections or arrays
+of this process, cut into partitions.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """How often each k-mer occurs in each string, and the sums over k-mers that strings share.
 
-A `Pattern` says which symbols of a window are read; these symbols are the k-mer. `Windows` holds
-the strings whose windows are read. `count` gives each k-mer a number, so that two k-mers have the
-same number exactly if they are equal. The kernels on k-mers (kmers.py, mismatches.py) are weighted
-sums over patterns, which `products` computes. It reads `Counted` rows: they keep the counts for
-other blocks of a Gram matrix that read the same rows again.
+A `Pattern` says which symbols of a window are read; these symbols are the k-mer. `KmerWindows`
+holds the strings whose windows are read. `count` gives each k-mer a number, so that two k-mers have
+the same number exactly if they are equal. The kernels on k-mers (kmers.py, mismatches.py) are
+weighted sums over patterns, which `products` computes. It reads `LazyKmers` rows: they keep the
+counts for other blocks of a Gram matrix that read the same rows again.
 """
 
 from __future__ import annotations

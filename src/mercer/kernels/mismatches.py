@@ -47,7 +47,7 @@ class GappedKmer(Counting):
         The strings whose gapped k-mers are the columns of ``features``. None means the strings
         that ``features`` is called with.
     mismatches : int in [0, l], optional
-        KmerWindows that differ in more places than these do not count: g(h) = 0. None means l - k.
+        Windows that differ in more places than these do not count: g(h) = 0. None means l - k.
     filter : {None, "full", "truncated"}, default=None
         With a filter, k(s, t) is the inner product of *estimated* counts of windows, which are less
         noisy than the counts. The estimate is the orthogonal projection of the counts of all words

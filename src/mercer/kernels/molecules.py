@@ -7,7 +7,7 @@ its largest part. Fragments are counted, and never folded into fewer columns.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -27,9 +27,6 @@ from mercer.samples import (
     check_positive,
     descriptor_names,
 )
-
-if TYPE_CHECKING:
-    pass
 
 KNOTS = 256  # values of a descriptor whose ranks are kept; others lie between them
 

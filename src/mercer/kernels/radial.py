@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,9 +24,6 @@ from mercer.distances import Distance, MappedMinkowski, Meaning, Minkowski, dens
 from mercer.kernels.base import Formula, Kernel, Layer, Radial, Term, of_distance
 from mercer.kernels.separable import by_term
 from mercer.samples import Samples, is_number, largest_column, plain_rows
-
-if TYPE_CHECKING:
-    pass
 
 TINY = 1e-154  # the square of a smaller number is no usual float
 LARGEST = float(np.finfo(np.float64).max)

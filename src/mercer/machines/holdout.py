@@ -177,7 +177,7 @@ def verdict(
 
     Examples
     --------
-    >>> verdict({"linear": Comparison(-0.1, -0.2, 0.0, 0.08)}, {"linear": 0.9}, "the model")
+    >>> verdict({"linear": ModelComparison(-0.1, -0.2, 0.0, 0.08)}, {"linear": 0.9}, "the model")
     "A simpler model may do as well: the baseline 'linear' scores 0.9, and the difference of 0.1
     (95% interval 0 to 0.2) may be chance."
     """

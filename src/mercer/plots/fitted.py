@@ -6,7 +6,7 @@ Scikit-learn's SVC, SVR and KernelRidge work too.
 
 The displays that ask "what if this column were constant?" need thousands of tables in which one
 column is held at the value of a row. An automatic estimator reads an encoded table, so
-`EncodedRows` encodes the rows once, and holds columns of the encoded matrix. Other models read
+`EncodedModelRows` encodes the rows once, and holds columns of the encoded matrix. Other models read
 arrays and data frames as they are: `RawRows`.
 """
 

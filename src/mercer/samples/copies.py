@@ -136,7 +136,7 @@ def _sums(cells: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 
 def _numbered(keys: Iterable[Hashable]) -> np.ndarray:
-    """Each key by the number of its first occurrence."""
+    """A number for each key: equal keys have one, in the order in which keys first occur."""
     numbers: dict[Hashable, int] = {}
     found: list[int] = []
     for key in keys:

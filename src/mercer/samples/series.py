@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from mercer.samples.raw_data import (
     is_missing_value,
     object_columns,
 )
-
-if TYPE_CHECKING:
-    pass
 
 SAID_OF_ONE = (
     "X is {} series of one point each, among which {} has no time to compare: if X is one series, "

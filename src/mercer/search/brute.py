@@ -323,7 +323,7 @@ class BruteForce(Index):
             self._training = OrderedRows(X)
 
     def _ask(self, Z: Samples | None, allowed: np.ndarray | None = None) -> Asked:
-        """The question by the quickest way that the distance has."""
+        """The search among vectors, known distances or other samples, as the distance allows."""
         rows = self._rows
         if rows is None:
             known = None if Z is None else self.distance_.known(Z, self._training.X)

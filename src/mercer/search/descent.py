@@ -280,7 +280,7 @@ def vector_reading(distance: Distance, X: Samples) -> VectorReading | None:
 
 
 def _reading(distance: Distance, X: Samples) -> VectorReading:
-    """How rows are read; an error for distances without such rows."""
+    """The `vector_reading`, or a TypeError if there is none."""
     reading = vector_reading(distance, X)
     if reading is None:
         raise TypeError(

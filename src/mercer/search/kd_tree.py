@@ -207,7 +207,7 @@ class KDTree(Index):
         self.tree_ = BoxTree(NormedRows(Coordinates(rows, tree.p, tree.weights)))
 
     def _ask(self, Z: Samples | None, allowed: np.ndarray | None = None) -> VectorSearch:
-        """The question, by the boxes of the tree."""
+        """The search in the tree, of Z or of the training rows (None)."""
         tree = self.tree_
         source = tree if allowed is None else tree.only(allowed)
         if Z is None:

@@ -1,7 +1,8 @@
 """The samples of one side of a search, and how the work of a search is divided.
 
-`Rows` are training rows or queries: encoded samples in an order that the index chooses, with the
-values that the distance computes once for each. `QueryTask` is the part of a search for one thread.
+`OrderedRows` are training rows or queries: encoded samples in an order that the index chooses, with
+the values that the distance computes once for each. `QueryTask` is the part of a search for one
+thread.
 """
 
 from __future__ import annotations

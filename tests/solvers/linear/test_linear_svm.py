@@ -395,7 +395,7 @@ def test_a_joint_step_lowers_the_dual_in_its_box(loss, kind):
 
 
 def test_a_joint_step_of_wide_rows_solves_for_the_free_variables():
-    """Where no variable meets a bound, a tenth of the gradient or less is left."""
+    """Where no variable meets a bound, a fifth of the gradient or less is left."""
     X = LinearRows(sp.random_array((40, 500), density=0.1, rng=1, format="csr"), 1.0)
     y = np.where(np.arange(40) % 2, 1.0, -1.0)
     dual = LinearDual.hinge(y, np.full(40, 100.0), True)

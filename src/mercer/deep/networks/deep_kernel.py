@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,9 +32,6 @@ from mercer.learners.base import (
 )
 from mercer.samples import Samples, SamplesLike
 from mercer.threads import fitting
-
-if TYPE_CHECKING:
-    pass
 
 CANDIDATES = ("process", "network", "both")
 UNSEEN = 0.2  # part of the rows that the network does not see

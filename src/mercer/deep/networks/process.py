@@ -74,7 +74,7 @@ class RadialProcess:
     ----------
     kernel : Kernel
         A radial kernel of a Minkowski distance.
-    numbers : Numbers
+    numbers : LearntNumbers
     """
 
     kernel: Kernel

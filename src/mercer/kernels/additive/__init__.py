@@ -14,16 +14,6 @@ from mercer.kernels.additive.additive_kernel import (
 from mercer.kernels.additive.bins import MOST, ColumnBins, TableBins
 
 __all__ = [
-    "FITTED",
-    "MOST",
-    "Additive",
-    "CoarseColumn",
-    "ColumnBins",
-    "LearntAdditive",
-    "PairFunctions",
-    "TableBins",
-    "coarse_column",
-    "laplacian",
-    "level_functions",
-    "pair_functions",
+    "FITTED", "MOST", "Additive", "CoarseColumn", "ColumnBins", "LearntAdditive", "PairFunctions",
+    "TableBins", "coarse_column", "laplacian", "level_functions", "pair_functions",
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -92,7 +93,7 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
 
     @fitting
     @finite_fit
-    def fit_chunks(self, chunks: object, checkpoint: Checkpoint | None = None) -> Self:
+    def fit_chunks(self, chunks: object, checkpoint: Checkpoint | str | Path | None = None) -> Self:
         """Fit to a stream of rows with one class for each. It is read once.
 
         The bins are those of the first 100,000 rows, so rows should not be sorted. Of all rows a

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -340,7 +341,7 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
 
     @fitting
     @finite_fit
-    def fit_chunks(self, chunks: object, checkpoint: Checkpoint | None = None) -> Self:
+    def fit_chunks(self, chunks: object, checkpoint: Checkpoint | str | Path | None = None) -> Self:
         """Fit to a stream, which may be larger than the memory. It is read once.
 
         The bins are those of the first 100,000 rows, so rows should not be sorted. Of all rows a

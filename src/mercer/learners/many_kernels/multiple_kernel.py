@@ -146,7 +146,7 @@ class MultipleKernelClassifier(Classifier, MultipleKernelLearner):
         return np.eye(len(classes))[codes]
 
     def _supervised(self, method: str, grams: list[GramOperator], training: Training) -> Result:
-        """The weights of the kernels by a method that reads the targets."""
+        """Weights by EasyMKL, or by the margin of support vector machines."""
         codes = encode_classes(np.ravel(training.y))[1]
         machines = _machines(codes)
         if method == "easy":
@@ -238,7 +238,7 @@ class MultipleKernelRegressor(MultiOutputMixin, Regressor, MultipleKernelLearner
         return (training.y / unit_of(training.y)).astype(np.float64).reshape(len(training.y), -1)
 
     def _supervised(self, method: str, grams: list[GramOperator], training: Training) -> Result:
-        """The weights of the kernels by a method that reads the targets."""
+        """The weights with the least penalised error of ridge regression."""
         needed = 4 * 8 * training.X.shape[0] ** 2
         if not self.place.holds(needed):
             what = f"method={method!r} and {training.X.shape[0]:,} rows"

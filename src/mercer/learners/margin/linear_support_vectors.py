@@ -1,7 +1,8 @@
 """What LinearSVC and LinearSVR (linear_machines.py) share: samples, certificate, values.
 
 They need no kernel matrix: they solve for the weights themselves, and use O(n + d) memory in
-addition to the samples, which are dense or CSR, and at times a copy of the rows on the margin.
+addition to the samples, which are dense or CSR, and at times a copy of the rows on the margin;
+of all rows with a loss where losses are squared.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class WeightedTerms(NamedTuple):
     Attributes
     ----------
     X : encoded samples (n)
-    answers : Answers
+    answers : NeighbourAnswers
     distance : Distance
         Bound.
     weights : ndarray

@@ -76,7 +76,7 @@ class FeatureMetric:
         WᵀW, or its diagonal, in units of the columns' standard deviations and with trace 1.
     bandwidth : float
         L, in medians of the distances.
-    form : Form
+    form : KernelForm
     """
 
     kernel: ExponentialPower
@@ -144,7 +144,7 @@ def learn_metric(
         Targets: numbers, or indicators of classes. They are centred, and share one scale.
     weights : ndarray of shape (n,), optional
         Weights of the rows, > 0.
-    form : Form
+    form : KernelForm
         The norm p, the power q, and whether the map is diagonal or full.
     bandwidth : float > 0 or "auto"
         L in units of the median distance under the metric of each step; "auto" chooses 1/2, 1 or 2.

@@ -308,7 +308,8 @@ class LargeMarginNeighbours(LinearMetric):
         self._targets = targets
 
     def _loss(self, D: np.ndarray, rows: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
-        """The loss of some rows, and its slopes by their squared distances."""
+        """The loss of some rows, and its derivatives with respect to the squared
+        distances D, which are overwritten."""
         n, here = len(y), np.arange(len(rows))
         D[here, rows] = 0
         other = y[rows, None] != y
@@ -368,7 +369,8 @@ class NeighbourhoodComponents(LinearMetric):
     n_jobs: int | None = None
 
     def _loss(self, D: np.ndarray, rows: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
-        """The loss of some rows, and its slopes by their squared distances."""
+        """The loss of some rows, and its derivatives with respect to the squared
+        distances D, which are overwritten."""
         own = np.arange(len(rows)), rows
         D[own] = np.inf
         P = np.exp(D.min(axis=1, keepdims=True) - D)

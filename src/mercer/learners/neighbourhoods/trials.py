@@ -336,7 +336,7 @@ class Earlier:
 
     Attributes
     ----------
-    members : list of Member
+    members : list of NetworkMember
     curves : list of ndarray of shape (checkpoints, 3)
     steps : list of int
     targets : ndarray of shape (n, outputs)

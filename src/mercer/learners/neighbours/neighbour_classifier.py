@@ -91,7 +91,7 @@ def left_out_scores(
     found : Neighbourhoods
         Neighbours of the training rows; no row is its own neighbour.
     targets : Classes or Numbers
-    weighings : sequence of Weighing
+    weighings : sequence of WeightRule
     numbers : sequence of int
     weights : ndarray of shape (n,) or None
         Weights of the rows that are left out.

@@ -102,7 +102,7 @@ class NeighboursLearner(DistanceLearner):
         return distances, indices
 
     def _refuse_infinite(self, X: Samples, Z: Any) -> NoReturn:
-        """Say why a distance is not finite."""
+        """Raise an error that says why a distance is not finite."""
         message = "a distance is not finite"
         if self.distance_.reads_missing:
             raise ValueError(

@@ -1,7 +1,7 @@
 """Weights of neighbours, and what they make of the targets: votes for classes, means of numbers.
 
 `Neighbourhoods` are the nearest rows that a search found, and how many times each of them counts;
-`Weighing` makes weights of them: equally, by rank, by distance or by a window. Both kinds of
+`WeightRule` makes weights of them: equally, by rank, by distance or by a window. Both kinds of
 targets say what weights of neighbours sum up to, which answer wins, and how good answers are. Sums
 and answers may be those of several numbers of neighbours, as an axis before the last one.
 """

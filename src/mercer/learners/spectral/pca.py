@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY
+from pathlib import Path
 from typing import Any, Self, cast
 
 import numpy as np
@@ -186,7 +187,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
 
     @fitting
     @finite_fit
-    def fit_chunks(self, chunks: object, checkpoint: Checkpoint | None = None) -> Self:
+    def fit_chunks(self, chunks: object, checkpoint: Checkpoint | str | Path | None = None) -> Self:
         """Find the components of a stream, which may be larger than the memory, by centres.
 
         It is read twice: centres are chosen among rows that are drawn from all of it (20,000, or 10

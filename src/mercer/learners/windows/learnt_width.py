@@ -95,7 +95,7 @@ def learn_width(
     distance : Distance
         If its `raw` is a weighted sum of terms, the weights are learnt, and those that are 0 stay
         0; otherwise the width alone is.
-    shape : Shape
+    shape : WindowShape
         A window without end.
     loss : SquaredErrors or LogLoss
     place : Place

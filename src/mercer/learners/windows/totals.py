@@ -124,7 +124,7 @@ def window_totals(
     X, Z : encoded samples, n and m
     V : ndarray of shape (m, c)
         The first column is positive.
-    shape : Shape
+    shape : WindowShape
     widths : ndarray of shape (G,)
         > 0, in descending order.
     reduce : callable

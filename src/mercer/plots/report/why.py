@@ -219,7 +219,7 @@ def _function(shape: Any) -> Dependence:
 
 
 def _adds(model: Any) -> str:
-    """To what the functions of an additive machine add."""
+    """What the functions of an additive machine add to, in words."""
     classes, scale = getattr(model, "classes_", None), getattr(model, "target_scale_", None)
     if classes is not None:
         return f"to the log-odds of {classes[-1]}"

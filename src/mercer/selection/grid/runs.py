@@ -193,7 +193,7 @@ class Elsewhere:
         Candidates that stand together in a task.
     splits : list
     execute : callable
-        Takes a list of `SearchTask`, and returns a `Tried` for each.
+        Takes a list of `SearchTask`, and returns a `TaskFindings` for each.
     """
 
     def __init__(self, search: Any, groups: list[list[int]], splits: list, execute: Callable):

@@ -175,7 +175,9 @@ class RowDescent:
         free = np.flatnonzero((beta != 0) & (beta > dual.low) & (beta < dual.high))
         if not len(free):
             return
-        A = LinearRows(self.X.X[free], self.X.bias, self.X.n_jobs)
+        A = self.X  # without a copy where all are free
+        if len(free) < len(beta):
+            A = LinearRows(A.X[free], A.bias, A.n_jobs)
         b, curvature, epsilon = beta[free], dual.curvature[free], dual.epsilon * np.sign(beta[free])
         pull = dual.target[free] - epsilon - f[free] - curvature * b
         step = conjugate_gradients(

@@ -136,7 +136,7 @@ class NeighbourhoodResult(Result):
     network : Network
     temperature : float
         τ in exp(-τ |z - z_j|).
-    curve : list of Checkpoint
+    curve : list of HeldOutScores
     """
 
     _: KW_ONLY

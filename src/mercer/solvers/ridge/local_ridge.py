@@ -54,8 +54,8 @@ class LocalSolver:
     .. math:: (\hat K + \lambda W^{-1})\, a = y, \qquad
               \hat K + \lambda I = \Lambda + F F^\top
 
-    Λ holds the blocks of the leaves and λ; a has the shape (n,) or (n, outputs), and W = diag(w)
-    holds the weights of the rows.
+    Λ is λ I and, for each leaf, its block of K - F Fᵀ; a has the shape (n,) or (n, outputs), and
+    W = diag(w) holds the weights of the rows.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 A `RowSource` gives the block of K between the rows of a working set, and adds K times a change of
 some coefficients to K β. Sources differ in how they compute this; `row_source` chooses the one
-that suits an operator (by_operator.py). `HeldRows` reads an array in memory.
+that suits an operator (by_operator.py). `HeldRowSource` reads an array in memory.
 """
 
 from __future__ import annotations

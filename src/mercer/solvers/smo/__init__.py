@@ -6,16 +6,6 @@ from mercer.solvers.smo.left_out import LeftOut, leave_out
 from mercer.solvers.smo.smo import TINY, SmoResult, SmoSolver, solve_many, solve_to_gap
 
 __all__ = [
-    "TINY",
-    "DualProblem",
-    "LeftOut",
-    "PerceptronSolver",
-    "PerceptronStates",
-    "SmoResult",
-    "SmoSolver",
-    "Watch",
-    "leave_out",
-    "rounding_room",
-    "solve_many",
-    "solve_to_gap",
+    "TINY", "DualProblem", "LeftOut", "PerceptronSolver", "PerceptronStates", "SmoResult",
+    "SmoSolver", "Watch", "leave_out", "rounding_room", "solve_many", "solve_to_gap",
 ]  # fmt: skip

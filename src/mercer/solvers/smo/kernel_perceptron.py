@@ -33,7 +33,7 @@ class PerceptronResult(Result):
 
     Attributes
     ----------
-    machines : Machines
+    machines : PerceptronStates
         The machines after the last sample.
     mistakes : ndarray of shape (epochs, machines)
         Mistakes in each epoch; -1 where a machine had already stopped.
@@ -212,7 +212,7 @@ class PerceptronSolver:
             Labels +1 and -1.
         steps : ndarray of shape (n, machines), optional
             η of each sample; None means 1.
-        start : Machines, optional
+        start : PerceptronStates, optional
             Where to begin; it is changed. None means 0, with a bias.
         held_out : ndarray of int, optional
             Samples that are not visited: a machine stops where its accuracy on them did not rise by
@@ -317,7 +317,7 @@ class _Kept:
         return found
 
     def _visit_whole(self, m: int, order: np.ndarray) -> int:
-        """Visit the samples in order, with all of K at hand."""
+        """Visit the samples in order, with all of K in memory; the number of mistakes."""
         assert self.whole is not None
         machines, n = self.machines, len(self.whole)
         return _visit(

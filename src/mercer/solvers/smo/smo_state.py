@@ -120,7 +120,7 @@ class State:
         self.source.add(used, change[used], self.g, np.zeros(len(used), bool))
 
     def _check_finite(self) -> None:
-        """Refuse a K whose numbers overflow."""
+        """Refuse a K whose numbers overflow; keep the size of its entries where C is infinite."""
         with np.errstate(over="ignore", invalid="ignore"):
             diagonal = self.K.diag().astype(float)
             row = self.K.block(np.array([0]), slice(None))[0] if self.hard else diagonal

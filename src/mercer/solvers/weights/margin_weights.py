@@ -119,7 +119,7 @@ class HingeMachines(Machines):
     r"""Support vector machines, each on some of the rows.
 
     .. math:: J(K) = \sum_m \max_\alpha \, (-p^\top \alpha - \tfrac12 \alpha^\top Q_m \alpha),
-              \frac{\partial J}{\partial \mu_t} = -\tfrac12 \sum_m \beta_m^\top K_t \beta_m
+              \qquad \frac{\partial J}{\partial \mu_t} = -\tfrac12 \sum_m \beta_m^\top K_t \beta_m
 
     Machine m has the dual problem of its `DualProblem`; :math:`K = \sum_t \mu_t K_t`.
 
@@ -253,7 +253,7 @@ class WeightState(NamedTuple):
     Attributes
     ----------
     mu : ndarray of shape (T,)
-    optimum : Optimum
+    optimum : MachineOptimum
     S : ndarray of shape (T,)
         :math:`\\beta^\\top K_t \\beta`.
     H : ndarray of shape (T, T)
@@ -390,7 +390,8 @@ class MarginWeights:
         return WeightState(mu, optimum, np.maximum(S, 0.0), H)
 
     def _updated(self, grams: Any, machines: Machines, state: WeightState) -> WeightState | None:
-        """The weights that are best for the norms at hand; None if they are the same."""
+        """The state after the closed-form step of the weights; None if they do not change, or all
+        norms are 0."""
         norms = state.mu * np.sqrt(state.S)  # ‖w_t‖ of the parts
         if not norms.any():
             return None

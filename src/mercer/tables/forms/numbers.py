@@ -1,7 +1,7 @@
 """Columns of numbers in texts: how all of them are written, with units, amounts and limits.
 
-A column has one convention: `Numbers` holds it, `numbers_of` finds it, and `Numbers.read` reads a
-text by it. spelled.py reads a number by itself.
+A column has one convention: `NumberColumn` holds it, `numbers_of` finds it, and
+`NumberColumn.read` reads a text by it. spelled.py reads a number by itself.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def numbers_of(texts: Iterable[str], usual: str = "") -> NumberColumn:
     Examples
     --------
     >>> numbers_of(["1.234,5 kg", "12,5 kg"])
-    Numbers(decimal=',', unit='kg', shares=False, scaled=False, limits=False)
+    NumberColumn(decimal=',', unit='kg', shares=False, scaled=False, limits=False)
     >>> numbers_of(["12%", "0.1"]).shares, numbers_of(["1.2M", "3k", "5bn"]).read(["1.2M", "a"])
     (True, {'1.2M': 1200000.0})
     """

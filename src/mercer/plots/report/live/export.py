@@ -99,7 +99,7 @@ def written(machine: Any, encoder: TableEncoder, inputs: Inputs) -> dict[str, An
 
 @written.register
 def _ridge(machine: KernelRidgeMachine, encoder, inputs) -> dict[str, Any]:
-    """What the page computes of a kernel ridge machine."""
+    """The numbers from which the page computes a kernel ridge machine."""
     learner = machine.learner
     if learner.solver_ == "local" and learner.leaves_.count > 1:
         raise TooMany("it has a fit of its own for each of many leaves")
@@ -110,7 +110,7 @@ def _ridge(machine: KernelRidgeMachine, encoder, inputs) -> dict[str, Any]:
 
 @written.register
 def _margin(machine: MarginMachine, encoder, inputs) -> dict[str, Any]:
-    """What the page computes of a support vector machine."""
+    """The numbers from which the page computes a support vector machine."""
     learner = machine.learner
     k = len(learner.classes_)
     codes = np.repeat(np.arange(k), learner.n_support_)
@@ -128,7 +128,7 @@ def _margin(machine: MarginMachine, encoder, inputs) -> dict[str, Any]:
 
 @written.register
 def _window(machine: WindowMachine, encoder, inputs) -> dict[str, Any]:
-    """What the page computes of a machine of windows."""
+    """The numbers from which the page computes a machine of windows."""
     rows = stored_rows(machine.kernel, machine.learner.X_fit_, encoder, inputs)
     weights = {} if machine.weights is None else {"weights": packed(machine.weights)}
     targets = np.asarray(machine.targets, float)
@@ -140,7 +140,7 @@ def _window(machine: WindowMachine, encoder, inputs) -> dict[str, Any]:
 
 @written.register
 def _shapes(machine: AdditiveMachine, encoder, inputs) -> dict[str, Any]:
-    """What the page computes of an additive machine."""
+    """The numbers from which the page computes an additive machine."""
     learner, columns = machine.learner, machine.columns
     effects, number = columns.effects or {}, {}
     shapes = []
@@ -166,7 +166,7 @@ def _shapes(machine: AdditiveMachine, encoder, inputs) -> dict[str, Any]:
 
 @written.register
 def _networks(machine: LearntNeighbourhood, encoder, inputs) -> dict[str, Any]:
-    """What the page computes of a machine that learnt its neighbourhood."""
+    """The numbers from which the page computes a machine that learnt its neighbourhood."""
     learner, columns = machine.learner, machine.columns
     if learner.searches:
         raise NotInPage("it asks an index for the nearest rows")
@@ -212,7 +212,7 @@ def _network(member: Any) -> dict[str, Any]:
 
 @written.register
 def _linear(machine: LinearMachine, encoder, inputs) -> dict[str, Any]:
-    """What the page computes of a linear machine on features."""
+    """The numbers from which the page computes a linear machine on features."""
     model = machine.learner
     offset = np.asarray(model.intercept_, float)
     if model.coef_ is None:

@@ -327,7 +327,7 @@ class Layout:
         return leaf(kernel, at)
 
     def _of_texts(self, kernel: Kernel, at: int) -> dict[str, Any]:
-        """What the page computes of a kernel of texts."""
+        """The numbers from which the page computes a kernel of texts."""
         of = kernel.kernel if isinstance(kernel, Normalised) else kernel
         if of is kernel or not isinstance(of, Spectrum) or of.decay != 1:
             raise NotInPage(f"the kernel {type(of).__name__} on texts is not written in JavaScript")
