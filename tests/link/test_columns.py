@@ -9,7 +9,7 @@ import pytest
 
 from mercer.link import kinds
 from mercer.link.columns import Symbols, cells_of, class_of, cleaned, coded, sampled
-from mercer.link.kinds import Words, as_date, judged, number_in, numbers_in
+from mercer.link.kinds import ColumnWords, as_date, judged, number_in, numbers_in
 from mercer.tables import read_columns
 
 #: the same names, written in two ways
@@ -175,7 +175,7 @@ def test_a_sample_tells_the_shares_of_all_records():
 
 
 def test_words_of_values():
-    words = Words.of(Symbols.of(["b a b", "", "a 12"]))
+    words = ColumnWords.of(Symbols.of(["b a b", "", "a 12"]))
     spelled = [bytes(words.symbols.symbols[a:b]).decode() for a, b in
                zip(words.symbols.starts[:-1], words.symbols.starts[1:])]  # fmt: skip
     of = [[spelled[w] for w in words.words[a:b]] for a, b in

@@ -9,7 +9,7 @@ from rapidfuzz.distance import OSA, JaroWinkler
 
 from mercer import _native
 from mercer.link.columns import Symbols
-from mercer.link.kinds import Words
+from mercer.link.kinds import ColumnWords
 
 RNG = np.random.default_rng(0)
 TEXTS = [
@@ -167,7 +167,7 @@ def test_pairs_of_passes(first, two):
 def test_words_are_compared():
     texts = ["hanna st 12", "st hanna 12", "hanna st 13", "hana st 12", "h st 12", "x", "st"]
     values = encoded(texts, True)
-    words = Words.of(values)
+    words = ColumnWords.of(values)
     weights = np.ones(len(words.hashes), np.float32)
     a, b = pairs_of(texts)
     levels = np.empty(len(a), np.uint8)
@@ -308,7 +308,7 @@ def test_wrong_parts_and_pairs_are_refused():
 
 
 def test_wrong_words_and_levels_are_refused():
-    words = Words.of(encoded(["ab cd", "ef"], False))
+    words = ColumnWords.of(encoded(["ab cd", "ef"], False))
     right = {
         "words": words.words, "starts": words.starts, "weights": np.ones(3, np.float32),
         "symbols": words.symbols.symbols, "spelled": words.symbols.starts,

@@ -251,7 +251,7 @@ MEASURED: dict[str, list[tuple[int, float, float | None]]] = {
     "``KernelRidge``, exact": [(10_000, 2.2, 1_200)],
     '``KernelRidge``, ``solver="low_rank"``, 1,000 centres': [(15_000, 1.7, 110)],
 }
-SEARCH = "30 seconds, 340 to 900 MB"  # of mercer fit
+SEARCH = "30 seconds, 340 to 920 MB"  # of mercer fit
 
 #: pairs of samples in a second on one core, by the kernel's name in docs/choose.rst
 PAIRS = {

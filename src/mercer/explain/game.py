@@ -92,7 +92,7 @@ class Explainable(ABC):
         """The model as explanations read it; ``output`` is that of `shapley_values`."""
 
 
-def explained_model(model: BaseEstimator, X: SamplesLike, output: str | None) -> Explained:
+def explained_model(model: Any, X: SamplesLike, output: str | None) -> Explained:
     """Any fitted model as explanations read it."""
     if output not in OUTPUTS:
         raise ValueError(f"output={output!r}: give one of {OUTPUTS}.")

@@ -78,7 +78,7 @@ class Match(Kernel):
 
     kind = "categories"
 
-    def __init__(self, weights: ArrayLike | None = None):
+    def __init__(self, weights: Any = None):
         self.weights = weights
 
     def validate(self) -> None:
@@ -265,9 +265,7 @@ class TableKernel(Composite, Kernel):
 
     kind = "table"
 
-    def __init__(
-        self, parts: Any = None, combine: str = "product", weights: ArrayLike | None = None
-    ):
+    def __init__(self, parts: Any = None, combine: str = "product", weights: Any = None):
         self.parts = parts
         self.combine = combine
         self.weights = weights

@@ -184,8 +184,8 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
     @fitting
     def fit(
         self,
-        A: SamplesLike,
-        B: SamplesLike | None = None,
+        A: Any,
+        B: Any = None,
         *,
         pairs: ArrayLike | None = None,
         labels: ArrayLike | None = None,

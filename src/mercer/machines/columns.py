@@ -60,8 +60,8 @@ class AdditiveMachine(Machine):
     def fitted(
         cls,
         task: Task,
-        source: ReadColumns,
-        M: EncodedColumns,
+        source: Any,
+        M: Any,
         y: np.ndarray,
         weights: Any,
         **settings: Any,
@@ -175,8 +175,8 @@ class LearntNeighbourhood(Machine):
     def fitted(
         cls,
         task: Task,
-        source: ReadColumns,
-        M: EncodedColumns,
+        source: Any,
+        M: Any,
         y: np.ndarray,
         weights: Any,
         validation: np.ndarray | None = None,

@@ -45,7 +45,6 @@ from mercer.machines.machines import (
     MarginMachine,
     WindowMachine,
 )
-from mercer.machines.tasks import Classification
 from mercer.samples import Samples
 from mercer.threads import blas_threads
 
@@ -443,7 +442,7 @@ def splits(codes: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     return found if n <= SMALL else found[:1]
 
 
-def _calibrated(task: Classification, outputs: np.ndarray, y: np.ndarray, weights: Any):
+def _calibrated(task: Any, outputs: np.ndarray, y: np.ndarray, weights: Any):
     """The calibration of the setting with the smallest loss on the judged rows, and its number."""
     judged = ~np.isnan(outputs[0, :, 0])
     w = None if weights is None else weights[judged]

@@ -83,7 +83,8 @@ class KnownNeighbours(Index):
     def _ask(self, Z: Samples | None, allowed: np.ndarray | None = None) -> KnownSearch:
         X = self._training.X
         graph = self.distance_.known(X if Z is None else Z, X)
-        if graph is None:  # of new samples all distances are known
+        if graph is None:
+            assert Z is not None  # of new samples all distances are known
             graph = _complete(self.distance_.block(Z, X))
         return KnownSearch(graph, Z is None, allowed)
 

@@ -179,7 +179,7 @@ def require_targets(y: ArrayLike | None, reader: str) -> None:
 
 
 def check_targets(
-    X: Samples, y: ArrayLike | None, reader: str, *, numeric: bool = True, several: bool = True
+    X: Any, y: ArrayLike | None, reader: str, *, numeric: bool = True, several: bool = True
 ) -> np.ndarray:
     """y as an array with one entry for each row of X; finite floats if ``numeric``.
 
@@ -295,7 +295,7 @@ def check_squares(y: np.ndarray, least: float = 1e-50, most: float = 1e50) -> No
         )
 
 
-def check_weights(X: Samples, sample_weight: ArrayLike | None) -> np.ndarray | None:
+def check_weights(X: Any, sample_weight: ArrayLike | None) -> np.ndarray | None:
     """sample_weight as a float64 array of one weight per row; None when all are 1."""
     if sample_weight is None:
         return None
@@ -344,7 +344,7 @@ def remember_table(estimator: Any, table: ReadTable | EncodedRows) -> None:
         del estimator.feature_names_in_
 
 
-def read_like_fitted(estimator: Any, X: SamplesLike) -> Any:
+def read_like_fitted(estimator: Any, X: Any) -> Any:
     """New rows as `mercer.tables.rows_of` gives them; an array has the columns in their order.
 
     Raises

@@ -36,7 +36,7 @@ WINDOWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 ENDLESS = ("gaussian", "exponential")  # K(u) > 0 for all u
 
 
-def window(name: str, distances: ArrayLike, width: ArrayLike) -> np.ndarray:
+def window(name: str, distances: ArrayLike, width: Any) -> np.ndarray:
     """K(ρ / h) for distances ρ and widths h that broadcast against them.
 
     At a width of 0, only rows at distance 0 count.
@@ -103,7 +103,7 @@ Reduce = Callable[[np.ndarray, np.ndarray, np.ndarray, slice], np.ndarray]
 
 def window_totals(
     distance: Distance,
-    X: Samples,
+    X: Any,
     Z: Samples,
     V: np.ndarray,
     shape: WindowShape,
@@ -193,7 +193,7 @@ def window_totals(
 
 def neighbour_totals(
     index: Index,
-    X: Samples,
+    X: Any,
     k: int,
     V: np.ndarray,
     shape: WindowShape,

@@ -22,7 +22,7 @@ BLOCK = 500_000  # least stored values in a block for one thread
 SMALL = 100_000  # problems with at most this many stored values are solved to the last digit
 FACTORED = 1500  # order of the largest matrix that is factored in each step
 SINGULAR = 1e-14  # curvature, beside that of the diagonal, that is not distinguished from 0
-WIDE = 8  # rows for each column below which descent comes first
+TALL = 8  # rows for each column, with fewer of which descent comes first
 GRAM_ROWS = 1024  # rows of a dense block, which stays in cache while it is multiplied
 
 
@@ -71,7 +71,7 @@ class LinearRows:
             self.arrays = np.require(X, requirements=["C", "A"]).reshape(-1), None, None, self.bias
         self.stored = len(self.arrays[0])
         self.small = self.cheap and self.stored <= SMALL
-        self.wide = not (self.sparse or self.small) and n < WIDE * d
+        self.wide = not (self.sparse or self.small) and n < TALL * d
         blocks = max(1, min(n, self.stored // BLOCK))
         ends = np.linspace(0, n, blocks + 1).astype(int)
         self.blocks = [slice(a, b) for a, b in pairwise(ends)]
