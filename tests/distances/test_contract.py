@@ -4,12 +4,12 @@ import inspect
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 import cases
 import mercer.distances
 import oracles
-from mercer.distances import Distance
+from mercer.distances import Distance, Mahalanobis, base
 from mercer.testing import DistanceContract
 
 
@@ -54,3 +54,16 @@ def test_listed_pairs_to_the_last_bit(case, dtype):
     for A, B in ((X, X[:]), (X, X)):
         found = distance.bind(X).of_pairs(A, B, pairs, np.full(len(pairs), np.inf))
         assert_array_equal(found.astype(dtype), D.ravel()[::-1])
+
+
+@pytest.mark.parametrize("rows", [1, 3, 100])
+def test_more_blocks_of_listed_pairs_change_nothing(rows, monkeypatch):
+    """The default of `Distance.of_pairs`, with blocks of so many rows."""
+    monkeypatch.setattr(base, "BLOCK", rows)
+    rng = np.random.default_rng(0)
+    distance = Mahalanobis()
+    X = distance.encode(rng.normal(size=(30, 3)))
+    distance = distance.bind(X)
+    pairs = rng.integers(0, 30, (200, 2))
+    found = distance.of_pairs(X, X, pairs, np.full(200, np.inf))
+    assert_allclose(found, distance.raw(X, X)[tuple(pairs.T)], rtol=1e-12, atol=1e-12)
