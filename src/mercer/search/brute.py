@@ -81,6 +81,7 @@ class KnownNeighbours(Index):
         self._training = OrderedRows(X)
 
     def _ask(self, Z: Samples | None, allowed: np.ndarray | None = None) -> KnownSearch:
+        """The search among the distances that are known."""
         X = self._training.X
         graph = self.distance_.known(X if Z is None else Z, X)
         if graph is None:
