@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import cases
 import mercer.distances
 import oracles
-from mercer.distances import Distance, Mahalanobis, base
+from mercer.distances import Distance, Mahalanobis
 from mercer.testing import DistanceContract
 
 
@@ -59,7 +59,7 @@ def test_listed_pairs_to_the_last_bit(case, dtype):
 @pytest.mark.parametrize("rows", [1, 3, 100])
 def test_more_blocks_of_listed_pairs_change_nothing(rows, monkeypatch):
     """The default of `Distance.of_pairs`, with blocks of so many rows."""
-    monkeypatch.setattr(base, "BLOCK", rows)
+    monkeypatch.setattr(Mahalanobis, "pair_rows", rows)
     rng = np.random.default_rng(0)
     distance = Mahalanobis()
     X = distance.encode(rng.normal(size=(30, 3)))

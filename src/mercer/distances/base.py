@@ -12,8 +12,6 @@ import scipy.sparse as sp
 from mercer.distances.comparison import Comparison
 from mercer.samples import Samples, SamplesLike
 
-BLOCK = 4  # rows of a block of listed pairs: so many times the pairs are computed at most
-
 
 class Coordinates(NamedTuple):
     """Rows of numbers between which a distance is Minkowski's.
@@ -67,6 +65,9 @@ class Distance(Comparison):
     #: the largest q for which ρ ** q is known to be conditionally negative definite: exp(-γ ρ ** p)
     #: is a positive semidefinite kernel for γ > 0 and 0 < p <= q (Schoenberg 1938); 0 if unknown
     definite_up_to: float = 0.0
+    #: rows of a block in which `of_pairs` computes listed pairs, which makes at most so many times
+    #: as many values; 1 where a value takes longer than a call
+    pair_rows: int = 4
     #: whether `gradient` can compute the derivatives of `raw`
     differentiable: bool = False
     #: what `raw` is, if it is the power of a norm of A (x - z) for vectors; None if it is not
@@ -114,10 +115,20 @@ class Distance(Comparison):
         its limit where it exceeds this.
 
         ``pairs`` has shape (k, 2) and dtype int64. Pairs of one row i should follow each other. The
-        default computes blocks of a few rows i and all their rows j: override it if listed pairs
-        can be computed alone.
+        default computes blocks of ``pair_rows`` rows i and all their rows j: override it if listed
+        pairs can be computed alone.
         """
-        return pairs_in_blocks(self, X, Z, pairs, limits, BLOCK)
+        X, Z = self.sides(X, Z)
+        i, j = pairs.T
+        found = np.empty(len(pairs))
+        first = np.flatnonzero(np.diff(i, prepend=-1))[:: self.pair_rows]
+        for start, end in pairwise([*first.tolist(), len(pairs)]):
+            part = slice(start, end)
+            own, here = np.unique(i[part], return_inverse=True)
+            others, there = np.unique(j[part], return_inverse=True)
+            D = self.within(X[own], Z[others], float(limits[part].max()))
+            found[part] = D[here, there]
+        return found
 
     def known(self, X: Samples, Z: Samples) -> sp.csr_array | None:
         """The distances between encoded samples as sparse rows, (n, m), if only these are known.
@@ -181,23 +192,6 @@ class Distance(Comparison):
         (m, outputs). Override it if they can share work.
         """
         return np.stack([self.gradient(X, Z, weights * a) for a in coef.T])
-
-
-def pairs_in_blocks(
-    distance: Distance, X: Samples, Z: Samples, pairs: np.ndarray, limits: np.ndarray, rows: int
-) -> np.ndarray:
-    """`Distance.of_pairs` by blocks of so many rows of X and all rows of Z that they meet."""
-    X, Z = distance.sides(X, Z)
-    i, j = pairs.T
-    found = np.empty(len(pairs))
-    first = np.flatnonzero(np.diff(i, prepend=-1))[::rows]
-    for start, end in pairwise([*first.tolist(), len(pairs)]):
-        part = slice(start, end)
-        own, here = np.unique(i[part], return_inverse=True)
-        others, there = np.unique(j[part], return_inverse=True)
-        D = distance.within(X[own], Z[others], float(limits[part].max()))
-        found[part] = D[here, there]
-    return found
 
 
 class Rooted(Distance):

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
-from mercer.distances.base import Distance, Rooted, pairs_in_blocks
+from mercer.distances.base import Distance, Rooted
 from mercer.distances.comparison import Comparison, Meaning
 from mercer.distances.products import dense_rows
 from mercer.samples import (
@@ -386,6 +386,7 @@ class FromFunction(PairFunction, Distance):
     meaning = Meaning("f(x, z)", "what a function of two samples returns")
 
     wanted = "a finite number >= 0"
+    pair_rows = 1
 
     def __init__(self, function: Callable[[Any, Any], float], metric: bool = False):
         self.function = function
@@ -397,6 +398,3 @@ class FromFunction(PairFunction, Distance):
             i, j = np.unravel_index(D.argmin(), D.shape)
             raise ValueError(self.refused(float(D.min()), X, int(i), Z, int(j)))
         return D
-
-    def of_pairs(self, X: Objects, Z: Objects, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
-        return pairs_in_blocks(self, X, Z, pairs, limits, 1)

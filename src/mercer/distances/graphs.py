@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 
 from mercer import _native
-from mercer.distances.base import Distance, pairs_in_blocks
+from mercer.distances.base import Distance
 from mercer.distances.comparison import Meaning
 from mercer.estimator import estimator
 from mercer.samples import Graphs, SamplesLike, is_number, is_whole
@@ -105,6 +105,7 @@ class GraphEdit(Distance):
         "ged(x, z)", "the least number of nodes and edges to insert, delete or relabel"
     )
     kind = "graphs"
+    pair_rows = 1
 
     node_cost: float = 1.0
     edge_cost: float = 1.0
@@ -156,9 +157,6 @@ class GraphEdit(Distance):
             )
         with np.errstate(over="ignore"):  # what is beyond float32 is infinite there
             return upper.astype(np.result_type(X.dtype, Z.dtype), copy=False)
-
-    def of_pairs(self, X: Graphs, Z: Graphs, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
-        return pairs_in_blocks(self, X, Z, pairs, limits, 1)
 
     def interval(
         self, X: SamplesLike, Z: SamplesLike | None = None

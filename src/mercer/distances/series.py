@@ -33,19 +33,7 @@ class Aligned(Distance):
         return self.within(X, Z, np.inf)
 
     def within(self, X: Any, Z: Any, limit: float) -> np.ndarray:
-        """The distances of all pairs, (n, m), computed once if Z is X."""
-        same = X is Z
-        X, Z = self.sides(X, Z)
-        n, m = X.shape[0], Z.shape[0]
-        dtype = np.result_type(X.dtype, Z.dtype)
-        if not same:
-            found = self.of_pairs(X, Z, all_pairs(n, m), np.full(n * m, limit))
-            return found.reshape(n, m).astype(dtype, copy=False)
-        pairs = np.argwhere(np.tri(n, k=-1, dtype=bool))
-        D = np.zeros((n, n), dtype)
-        i, j = pairs.T
-        D[i, j] = D[j, i] = self.of_pairs(X, Z, pairs, np.full(len(pairs), limit))
-        return D
+        return by_listed_pairs(self, X, Z, limit)
 
 
 class DTW(Rooted, Aligned):
@@ -361,6 +349,22 @@ def signature_sums(
 def all_pairs(n: int, m: int) -> np.ndarray:
     """The numbers of rows and columns of all values of a matrix, (n m, 2)."""
     return np.indices((n, m)).reshape(2, -1).T.astype(np.int64, order="C")
+
+
+def by_listed_pairs(distance: Distance, X: Any, Z: Any, limit: float = np.inf) -> np.ndarray:
+    """`Distance.of_pairs` of all pairs, (n, m), each computed once if Z is X."""
+    same = X is Z
+    X, Z = distance.sides(X, Z)
+    n, m = X.shape[0], Z.shape[0]
+    dtype = np.result_type(X.dtype, Z.dtype)
+    if not same:
+        found = distance.of_pairs(X, Z, all_pairs(n, m), np.full(n * m, limit))
+        return found.reshape(n, m).astype(dtype, copy=False)
+    pairs = np.argwhere(np.tri(n, k=-1, dtype=bool))
+    D = np.zeros((n, n), dtype)
+    i, j = pairs.T
+    D[i, j] = D[j, i] = distance.of_pairs(X, Z, pairs, np.full(len(pairs), limit))
+    return D
 
 
 def own_pairs(X: Series) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer import _native
-from mercer.distances.base import Distance, pairs_in_blocks
+from mercer.distances.base import Distance
 from mercer.distances.comparison import Meaning
 from mercer.estimator import estimator
 from mercer.samples import Prepared, Samples, Strings, as_cells, check_positive, is_number
@@ -86,11 +86,7 @@ def edits_of_pairs(
     n, m = (side.starts[rows + 1] - side.starts[rows] for side, rows in ((A, i), (B, j)))
     symbols = max(1, len(A.alphabet), len(B.alphabet))
     if variant not in LOOPS or n.max(initial=0) > WORD * (TABLE // symbols):
-        from rapidfuzz import distance
-
-        metric = getattr(distance, VARIANTS[variant])
-        scorer = metric.normalized_distance if normalised else metric.distance
-        return compared_pairs(X, Z, pairs, scorer)
+        return compared_pairs(X, Z, pairs, _scorer(variant, normalised))
     longest = np.maximum(n + m if variant == "indel" else np.maximum(n, m), 1)
     most = limits * (1 + 1e-6) * longest if normalised else limits
     bounds = np.clip(most, 0, 2**31 - 1).astype(np.int64)
@@ -120,14 +116,18 @@ def compared_pairs(
     return found.astype(np.float64, copy=False)
 
 
+def _scorer(variant: str, normalised: bool) -> Any:
+    from rapidfuzz import distance
+
+    metric = getattr(distance, VARIANTS[variant])
+    return metric.normalized_distance if normalised else metric.distance
+
+
 def _by_rapidfuzz(
     X: Prepared, Z: Prepared, variant: str, normalised: bool, limit: float
 ) -> np.ndarray:
     """Distances of all pairs by RapidFuzz."""
-    from rapidfuzz import distance
-
-    metric = getattr(distance, VARIANTS[variant])
-    scorer = metric.normalized_distance if normalised else metric.distance
+    scorer = _scorer(variant, normalised)
     if not limit < 2**31:  # above any distance
         return compared(X, Z, scorer)
     if normalised:  # the limit may be a value that was rounded to float32
@@ -342,6 +342,7 @@ class WeightedEdit(Distance):
     )
 
     kind = "strings"
+    pair_rows = 1
 
     gap: float = 1.0
     replace: float = 1.0
@@ -389,9 +390,6 @@ class WeightedEdit(Distance):
         most = (change - self.gap) * shorter + self.gap * longer
         np.divide(D, most, out=D, where=most > 0)
         return np.minimum(D, 1, out=D)
-
-    def of_pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
-        return pairs_in_blocks(self, X, Z, pairs, limits, 1)
 
     def key(self, X: Strings) -> np.ndarray | None:
         # sums of many gaps may be rounded down

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.distances.base import Coordinates, Distance, Rooted
 from mercer.distances.comparison import Meaning
-from mercer.distances.series import all_pairs, own_pairs
+from mercer.distances.series import by_listed_pairs, own_pairs
 from mercer.distances.vectors import Minkowski
 from mercer.estimator import estimator
 from mercer.samples import (
@@ -301,14 +301,7 @@ class Sinkhorn(Rooted):
         return X if isinstance(X, Prepared) else Prepared((X, self._works(X, X, own_pairs(X))))
 
     def raw(self, X: Any, Z: Any) -> np.ndarray:
-        same = X is Z
-        X, Z = self.sides(X, Z)
-        n, m = X.shape[0], Z.shape[0]
-        pairs = np.argwhere(np.tri(n, k=-1, dtype=bool)) if same else all_pairs(n, m)
-        i, j = pairs.T
-        D = np.zeros((n, m), np.result_type(X.dtype, Z.dtype))
-        D[i, j] = self.of_pairs(X, Z, pairs, np.full(len(pairs), np.inf))
-        return D + D.T if same else D
+        return by_listed_pairs(self, X, Z)
 
     def of_pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
         X, Z = self.sides(X, Z)
