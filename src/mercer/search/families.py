@@ -186,8 +186,6 @@ class Hyperplanes(HashFamily):
 
     θ is the angle between x and z, rows of shape (d,).
 
-    The collision probability at the angle θ is :math:`1 - \theta / \pi`.
-
     References
     ----------
     Charikar, "Similarity estimation techniques from rounding algorithms", STOC 2002.
@@ -290,9 +288,6 @@ class BitSampling(HashFamily):
               d(x, z) = \sum_{j:\, x_j \ne z_j} w_j, \qquad T = \sum_j w_j
 
     A column j is drawn with the probability :math:`w_j / T`.
-
-    A column is drawn with a probability proportional to its weight. With T the sum of all weights,
-    the collision probability at the distance d is :math:`1 - d / T`.
 
     Parameters
     ----------
