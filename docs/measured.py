@@ -271,8 +271,8 @@ FIGURES: dict[str, list[tuple]] = {
         ("``GlobalAlignment``, 275 points - {} · 10⁴ - {} minutes",
          Cell("objects", ["global alignment", "mercer"], "seconds", over=TRACE * 1e-4),
          Cell("objects", ["global alignment", "mercer"], "seconds", PAIRS / TRACE / 60)),
-        ("had the rank {} of six machines, and tuned LightGBM {}: the mean over the tables of the rank by "
-         "the mean of five splits. It was at most {} behind",
+        ("had the rank {} of six machines, and tuned LightGBM {}: the mean over the tables of the "
+         "rank by the mean of five splits. It was at most {} behind",
          *columns("tables", MEANS, "mercer fit", "LightGBM, tuned"),
          Note("tables", r"it is at most ([\d.]+) behind")),
     ],
