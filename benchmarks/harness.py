@@ -51,14 +51,18 @@ def options(*more: tuple[str, dict]) -> argparse.Namespace:
     return chosen
 
 
-def interleaved(runs: dict[str, Callable[[], object]], repeats: int = 5) -> dict[str, float]:
+def interleaved(
+    runs: dict[str, Callable[[], object]],
+    repeats: int = 5,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, float]:
     """Median seconds of each, the runs taken in turn so that drift hits all alike."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(repeats):
         for name, run in runs.items():
-            began = time.perf_counter()
+            began = clock()
             run()
-            times[name].append(time.perf_counter() - began)
+            times[name].append(clock() - began)
     return {name: statistics.median(values) for name, values in times.items()}
 
 

@@ -229,6 +229,7 @@ class TiledGram(GramOperator):
     def _add_product(self, columns: np.ndarray, out: np.ndarray) -> None:
         """out += K @ columns."""
         n, m = self.shape
+        precise = np.result_type(self.dtype, columns)  # numpy would widen a tile for each product
         step = wide = self.edge()
         if not self.symmetric and self.dtype == np.float64:  # float32 is summed in short pieces
             wide = max(step, step**2 // max(n, 1))  # of few rows: as many numbers in a tile
@@ -240,7 +241,7 @@ class TiledGram(GramOperator):
             part = np.zeros((n - s if self.symmetric else i.stop - s, columns.shape[1]))
             for t in range(s if self.symmetric else 0, m, wide):
                 j = slice(t, min(t + wide, m))
-                tile = self.block(i, j)
+                tile = self.block(i, j).astype(precise, copy=False)
                 part[: i.stop - s] += tile @ columns[j]
                 if self.symmetric and t > s:
                     part[t - s : j.stop - s] += tile.T @ columns[i]

@@ -8,6 +8,7 @@ from sklearn.model_selection import GridSearchCV
 
 from mercer import KernelQuantileRegression, KernelSearchCV
 from mercer.kernels import RBF, WeightedDegree
+from mercer.learners.margin.svr import _at_bounds
 
 
 def noisy(n=200, seed=0):
@@ -164,3 +165,31 @@ def test_the_same_rows_in_another_order():
     expected = model.fit(X, y).predict(X)
     assert_allclose(model.fit(X[order], y[order]).predict(X), expected, atol=1e-6)
     assert_array_equal(expected[:, 0] >= expected[:, 1], True)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_many_rows_start_from_the_quantiles_of_some_and_end_where_others_do(
+    C, weighted, monkeypatch
+):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3200, 2))
+    y = np.sin(X[:, 0]) + np.exp(X[:, 1] / 2) * rng.normal(size=3200)
+    weights = rng.uniform(0.2, 2, 3200) if weighted else None
+    model = KernelQuantileRegression(quantile=[0.1, 0.6], kernel=RBF(0.5), C=C, tol=1e-4, n_jobs=1)
+    quick, rounds = model.fit(X, y, weights).predict(X), model.n_iter_
+    monkeypatch.setattr("mercer.learners.margin.svr.GUESSED_LEAST", 3201)
+    assert_allclose(quick, model.fit(X, y, weights).predict(X), atol=1e-2)
+    assert rounds.sum() < model.n_iter_.sum()
+
+
+def test_a_constant_of_residuals_has_each_row_at_the_bound_of_its_side():
+    bounds = np.array([1.0, 3.0, 2.0, 2.0])
+    beta = _at_bounds(np.array([5.0, -1.0, 0.0, 2.0]), bounds, 0.5)
+    assert_array_equal(beta, [0.5, -1.5, 0.0, 1.0])
+    for level in (0.1, 0.5, 0.93):
+        residuals = np.random.default_rng(0).normal(size=101)
+        beta = _at_bounds(residuals, np.ones(101), level)
+        assert abs(beta.sum()) < 1e-12
+        assert ((beta >= level - 1 - 1e-12) & (beta <= level + 1e-12)).all()
+        assert ((beta != level) & (beta != level - 1)).sum() <= 1

@@ -75,7 +75,7 @@ class MachineProblem(NamedTuple):
     ) -> SmoResult:  # fmt: skip
         """The solution from α; ``tol`` replaces the tolerance of the solver."""
         solver = self.solver if tol is None else replace(self.solver, tol=tol)
-        if self.source is None:
+        if self.source is None and nearby is None:
             return solver.solve(self.K, self.problem, alpha)
         return solver.solve(self.K, self.problem, alpha, self.source, nearby)
 
@@ -309,17 +309,24 @@ class SupportVectorMachine(KernelLearner, ABC):
         budget = self.place.budget(32 * n * n / share)  # all of K fits in a quarter of it
         return int(share * max(0.9 * budget - BESIDE, budget / 4))
 
-    def _solve(self, machine: MachineProblem, fit_path: WarmStarts | None = None) -> SmoResult:
+    def _solve(
+        self,
+        machine: MachineProblem,
+        fit_path: WarmStarts | None = None,
+        guess: SmoResult | None = None,
+    ) -> SmoResult:
         """Solve the dual of one machine.
 
         On a path it starts from the last solution on the path; with ``warm_start`` from the
-        solution of the last fit.
+        solution of the last fit; else from a guess, if there is one.
         """
         start, nearby = self._start(machine.number, machine.problem, fit_path), None
         if fit_path is not None and not is_value(self.solver):
             source = machine.source or fit_path.source(machine.K, machine.solver, machine.problem.C)
             machine = machine._replace(source=source)
             nearby = fit_path.nearby(machine.number, source)
+        elif start is None and guess is not None:
+            start, nearby = guess.alpha, guess
         result = machine.solved(start, nearby)
         if result.reason is Reason.INFEASIBLE:
             raise ValueError(self._infeasible())

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +14,8 @@ from sklearn.metrics import d2_pinball_score
 from sklearn.utils.validation import column_or_1d
 
 from mercer.estimator import estimator
-from mercer.learners.base import Regressor, Training, finite_fit, unit_of
+from mercer.gram import GramOperator
+from mercer.learners.base import Regressor, Training, finite_fit, is_value, unit_of
 from mercer.learners.margin.support_vectors import MachineProblem, SupportVectorMachine
 from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
 from mercer.samples import SamplesLike, is_number
@@ -202,6 +203,23 @@ def _unit(y: np.ndarray) -> float:
     return 2.0 ** np.floor(np.log2(spread)) if 0 < spread < 1 else 1.0
 
 
+GUESSED_LEAST = 3000  # rows from which a guess takes less time than it saves
+GUESSED_FROM = 1000  # rows, about, whose quantiles it reads
+GUESSED_TO = 1e-2  # their tolerance
+
+
+def _at_bounds(residuals: np.ndarray, bounds: np.ndarray, level: float) -> np.ndarray:
+    """β, (n,), of a constant that is the quantile of the residuals: each row at the bound of its
+    side, but for one, so that the sum is 0."""
+    order = np.argsort(residuals, kind="stable")
+    sums = np.cumsum(bounds[order])
+    below = sums <= level * sums[-1]
+    beta = np.empty(len(bounds))
+    beta[order] = np.where(below, level - 1, level) * bounds[order]
+    beta[order[below.sum()]] -= beta.sum()
+    return beta
+
+
 @estimator
 class KernelQuantileRegression(Regressor, SupportVectorMachine):
     r"""Quantiles of a target, each a smooth function of the samples.
@@ -277,9 +295,12 @@ class KernelQuantileRegression(Regressor, SupportVectorMachine):
         K, low = self._operator(training.X, bounds, fit_path)
         problems = [DualProblem.quantile(y / scale, bounds, level) for level in self._levels()]
 
+        known = fit_path is not None or self.warm_start or low is not None or is_value(self.solver)
+        guesses = [None] * len(problems) if known else self._guesses(K, y / scale, bounds)
+
         def machine(i: int) -> SmoResult:
             machine = MachineProblem(K, problems[i], self._solver(K.shape[0]), i)
-            return self._solve(machine, fit_path).scaled(scale)
+            return self._solve(machine, fit_path, guesses[i]).scaled(scale)
 
         results = solve_all([lambda i=i: machine(i) for i in range(len(problems))], 1)
         coef = np.stack([result.coef for result in results])
@@ -290,6 +311,33 @@ class KernelQuantileRegression(Regressor, SupportVectorMachine):
         self._store(training, results, support, low)
         worst(results).conclude(CONTINUED)
         return self
+
+    def _guesses(
+        self, K: GramOperator, target: np.ndarray, bounds: np.ndarray
+    ) -> list[SmoResult] | list[None]:
+        """Starts for the solver: nearly all rows are at one of their bounds, and the quantiles of
+        some rows say at which. The products with K, for all quantiles together, read each pair
+        once. None if there are few rows.
+        """
+        n, levels = K.shape[0], self._levels()
+        if n < GUESSED_LEAST:
+            return [None] * len(levels)
+        some = np.flatnonzero(bounds)[:: n // GUESSED_FROM]
+        part, C = K.part(some), bounds[some] * (bounds.sum() / bounds[some].sum())
+        solver = replace(self._solver(len(some)), tol=GUESSED_TO, polish=False, report=None)
+        found = [
+            solver.solve(part, DualProblem.quantile(target[some], C, level)) for level in levels
+        ]
+        f = K.part(np.arange(n), some) @ np.stack([result.coef for result in found], axis=1)
+        beta = np.stack(
+            [_at_bounds(target - f[:, k], bounds, level) for k, level in enumerate(levels)], axis=1
+        )
+        products = K @ beta
+        return [
+            replace(result, alpha=np.concatenate([np.maximum(b, 0), np.maximum(-b, 0)]), coef=b,
+                    products=products[:, k])
+            for k, (result, b) in enumerate(zip(found, beta.T))
+        ]  # fmt: skip
 
     def predict(self, X: SamplesLike) -> np.ndarray:
         """The quantile of each row, (n,); (n, quantiles), never crossing, if several are given."""

@@ -225,17 +225,13 @@ class CachedRows(RowSource):
     def block(self, rows: np.ndarray, place: np.ndarray) -> np.ndarray:
         """Compute only the block: many variables of a working set do not change, and the whole row
         is needed only for variables that change."""
-        slots, columns = self.slot_of[rows], np.ascontiguousarray(rows[place], np.int64)
-        missing = np.flatnonzero(slots < 0)
-        out = gather(self.values, slots[place], columns, self.n_jobs)
-        if len(missing):
+        columns = np.ascontiguousarray(rows[place], np.int64)
+        slots = self.slot_of[columns]
+        out = gather(self.values, slots, columns, self.n_jobs)
+        lines = np.flatnonzero(slots < 0)
+        if len(lines):
             with blas_limit(0):  # the block is small
-                part = self.K.block(rows[missing], rows)
-            lines = np.flatnonzero(slots[place] < 0)
-            if len(lines) == len(missing) and np.array_equal(place, np.arange(len(rows))):
-                out[lines] = part
-            else:  # variables share rows, or have another order
-                out[lines] = part[np.searchsorted(missing, place[lines])][:, place]
+                out[lines] = self.K.block(columns[lines], columns)
         return out
 
     def add(self, rows, change, g, again=None) -> None:
