@@ -40,6 +40,10 @@ assert all((ROOT / each).exists() for each in MODULES)
 collect_ignore = [] if find_spec("torch") else MODULES
 if not find_spec("rdkit"):
     collect_ignore += ["src/mercer/kernels/molecules.py", "src/mercer/dedup/signing.py"]
+if not find_spec("soundfile"):
+    collect_ignore += ["src/mercer/speech/audio.py"]
+if not find_spec("pystoi"):
+    collect_ignore += ["src/mercer/speech/measures.py"]
 if not find_spec("onnx"):
     collect_ignore += ["src/mercer/learners/onnx_graphs.py"]
 if not find_spec("dask"):

@@ -61,6 +61,12 @@ class Duplicates:
     References
     ----------
     Broder, "On the resemblance and containment of documents", SEQUENCES 1997.
+
+    Examples
+    --------
+    >>> found = deduplicate(["a cat sat on a mat", "a dog ran home", "a cat sat on a mat"])
+    >>> found.partners, found.kept
+    (array([0, 1, 0]), array([0, 1]))
     """
 
     partners: np.ndarray

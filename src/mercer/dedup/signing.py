@@ -210,6 +210,11 @@ class Bands(NamedTuple):
     ----------
     Broder, "On the resemblance and containment of documents", SEQUENCES 1997; Leskovec, Rajaraman
     & Ullman, "Mining of Massive Datasets", 3rd edition, 2020, section 3.4.
+
+    Examples
+    --------
+    >>> Bands(n_hashes=6, n_bands=16).recall([0.5, 0.8]).round(3)
+    array([0.223, 0.992])
     """
 
     n_hashes: int  # r

@@ -45,6 +45,12 @@ class Norm(NamedTuple):
         ``Distance.raw`` is :math:`\sum_j |(A (x - z))_j|^p`.
     linear_map : ndarray of shape (d,) or (r, d), or None
         The map A: a factor for each column, or a matrix; None is the identity.
+
+    Examples
+    --------
+    >>> from mercer.distances import Minkowski
+    >>> Minkowski(3).norm
+    Norm(p=3.0, linear_map=None)
     """
 
     p: float

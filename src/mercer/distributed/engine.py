@@ -30,6 +30,13 @@ class Partition:
         Which one it is, from 0.
     X, y, weights : array, data frame, list or None
         None for what is not there or not read.
+
+    Examples
+    --------
+    >>> part = Partition(0, X=[[1.0], [2.0]], y=[0, 1])
+    >>> engine = ThreadEngine()
+    >>> engine.reduce(list.__add__, engine.map(lambda part: part.y, engine.put([lambda: part])))
+    [0, 1]
     """
 
     number: int

@@ -39,6 +39,17 @@ class LetterValues:
     ----------
     Zhou & Troyanskaya, "Predicting effects of noncoding variants with deep learning-based sequence
     model", Nature Methods 12, 2015.
+
+    Examples
+    --------
+    >>> from mercer import SVC
+    >>> from mercer.explain import letters
+    >>> from mercer.kernels import Spectrum
+    >>> model = SVC(kernel=Spectrum(2)).fit(["GATTACA", "GATTA", "CCGCG", "GGCCG"], [1, 1, 0, 0])
+    >>> found = letters(model, ["CCGATT"])
+    >>> total = found.base_values + found.values[0].sum()
+    >>> bool(np.allclose(total, model.decision_function(["CCGATT"])))
+    True
     """
 
     sequences: list[str]
@@ -93,6 +104,16 @@ class VariantScores:
     ----------
     Lee et al., "A method to predict the impact of regulatory variants from DNA sequence", Nature
     Genetics 47, 2015.
+
+    Examples
+    --------
+    >>> from mercer import SVC
+    >>> from mercer.explain import variants
+    >>> from mercer.kernels import Spectrum
+    >>> model = SVC(kernel=Spectrum(2)).fit(["GATTACA", "GATTA", "CCGCG", "GGCCG"], [1, 1, 0, 0])
+    >>> scores = variants(model, ["CCGATT"], [(0, 4, "T", "C")])
+    >>> bool(scores.changes[0] < 0), scores.references
+    (True, ['T'])
     """
 
     rows: np.ndarray

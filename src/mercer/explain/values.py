@@ -111,6 +111,16 @@ class ShapleyInteractions:
     ----------
     Grabisch & Roubens, "An axiomatic approach to the concept of interaction among players in
     cooperative games", International Journal of Game Theory 28, 1999.
+
+    Examples
+    --------
+    >>> from mercer import KernelRidge
+    >>> from mercer.explain import shapley_interactions
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> model = KernelRidge(kernel="poly", degree=2, alpha=1e-6).fit(X, X[:, 0] * X[:, 1])
+    >>> shapley_interactions(model, X[3:], background=X[:1]).values.round(3)
+    array([[[0., 1.],
+            [1., 0.]]])
     """
 
     values: np.ndarray

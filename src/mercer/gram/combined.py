@@ -39,6 +39,13 @@ class Means(NamedTuple):
     ----------
     Schölkopf, Smola & Müller, "Nonlinear component analysis as a kernel eigenvalue problem",
     Neural Computation 10, 1998, appendix A.
+
+    Examples
+    --------
+    >>> from mercer.gram import CentredGram, DenseGram
+    >>> K = CentredGram(DenseGram(np.array([[2.0, 0.0], [0.0, 4.0]]), symmetric=True))
+    >>> K.means
+    Means(columns=array([1., 2.]), all=1.5)
     """
 
     columns: np.ndarray

@@ -57,6 +57,12 @@ class Leaves:
         Coefficients, at the centres, of the score by which each inner node divides its rows.
     cuts : ndarray of shape (leaves - 1,)
         Samples with a larger score go to the second child.
+
+    Examples
+    --------
+    >>> leaves = Leaves(np.array([2, 0, 1]), np.array([0, 1, 3]), np.ones((1, 1)), np.zeros(1))
+    >>> leaves.count, leaves.rows(1)
+    (2, array([0, 1]))
     """
 
     order: np.ndarray

@@ -346,6 +346,12 @@ class DenseGram(GramOperator):
         Whether K counts in the memory budget: not if it is an array of the user's own.
     place : Place
         Memory and threads.
+
+    Examples
+    --------
+    >>> K = DenseGram(np.array([[2.0, 1.0], [1.0, 3.0]]), symmetric=True)
+    >>> K @ np.array([1.0, 0.0]), K.diag()
+    (array([2., 1.]), array([2., 3.]))
     """
 
     cheap = frozenset({"rows", "dense", "factorise"})
@@ -452,6 +458,13 @@ class MatrixPart(GramOperator):
         Whether the part is symmetric.
     place : Place
         Memory and threads.
+
+    Examples
+    --------
+    >>> K = np.arange(9.0).reshape(3, 3)
+    >>> MatrixPart(K, np.array([0, 2]), np.array([1])).dense()
+    array([[1.],
+           [7.]])
     """
 
     cheap = frozenset({"rows", "dense", "factorise"})

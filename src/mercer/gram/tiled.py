@@ -155,6 +155,13 @@ class TiledGram(GramOperator):
         Z defaults to X.
     place : Place
         Memory and threads; if K needs at most half of the memory, K may be kept in it.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> X = np.array([[1.0, 0.0], [1.0, 1.0]])
+    >>> TiledGram(Linear(), X) @ np.ones(2)
+    array([2., 3.])
     """
 
     def __init__(self, kernel: Kernel, X: Any, Z: Samples | None = None, place: Place = Place()):

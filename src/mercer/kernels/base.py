@@ -78,6 +78,14 @@ class GramProducts:
         Where the samples are in M.
     cost : float
         About how many operations M v takes for one vector.
+
+    Examples
+    --------
+    >>> from mercer.gram import MultipliedGram
+    >>> M = np.array([[2.0, 1.0], [1.0, 3.0]])
+    >>> known = GramProducts(M.dot, 2, np.array([1]), np.array([0, 1]), 4.0)
+    >>> MultipliedGram(known, M.dtype) @ np.array([1.0, 1.0])
+    array([4.])
     """
 
     multiply: Callable[[np.ndarray], np.ndarray]
@@ -162,7 +170,17 @@ NODES: dict[str, Callable[..., Kernel]] = {}
 
 class NotSeparable(ValueError):
     """A kernel is no sum of products whose factors read the columns of one player, or no sum over
-    substrings."""
+    substrings.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Cosine
+    >>> try:
+    ...     Cosine().separated(np.eye(2), {0: "a", 1: "b"})
+    ... except NotSeparable:
+    ...     print("Cosine is no sum of products over columns.")
+    Cosine is no sum of products over columns.
+    """
 
 
 class Term(NamedTuple):
@@ -174,6 +192,13 @@ class Term(NamedTuple):
     factors : dict
         For each player the kernels that are multiplied, which read its columns alone. They compare
         the same encoded samples as the whole kernel. A player that is missing has the factor 1.
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF
+    >>> terms = RBF(1.0).separated(np.eye(2), {0: "a", 1: "b"})
+    >>> [(term.weight, sorted(term.factors)) for term in terms]
+    [(1.0, ['a', 'b'])]
     """
 
     weight: float

@@ -51,6 +51,12 @@ class LevelWeight(NamedTuple):
     ----------
     Fellegi & Sunter, "A theory for record linkage", Journal of the American Statistical
     Association 64, 1969.
+
+    Examples
+    --------
+    >>> found = LevelWeight("name", "equal", m=0.8, u=0.1, weight=3.0)
+    >>> round(float(np.log2(found.m / found.u)), 6) == found.weight
+    True
     """
 
     column: str
@@ -73,6 +79,12 @@ class PairClass(NamedTuple):
         The columns, and the share of the pairs that are nearly equal in each.
     examples : ndarray of shape (k, 2)
         Rows of some pairs that are most like it; none of random pairs.
+
+    Examples
+    --------
+    >>> found = PairClass(40.0, True, {"name": 0.9, "street": 0.2}, np.array([[3, 7]]))
+    >>> [name for name, share in found.agreement.items() if share > 0.5]
+    ['name']
     """
 
     pairs: float

@@ -147,6 +147,12 @@ class LinkColumn:
         The text whose numbers these are.
     reason : str
         Why it is left out; empty where it is not.
+
+    Examples
+    --------
+    >>> column = LinkColumn("born", "date of birth", "date", hints=["ymd", "dmy"])
+    >>> column.kind, column.hints
+    ('date', ['ymd', 'dmy'])
     """
 
     name: str

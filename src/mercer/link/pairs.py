@@ -56,6 +56,16 @@ class Pairs:
     ----------
     Fellegi & Sunter, "A theory for record linkage", Journal of the American Statistical
     Association 64, 1969.
+
+    Examples
+    --------
+    >>> bits = np.array([4.0, -1.0])
+    >>> found = Pairs(
+    ...     np.array([0, 1]), np.array([5, 3]), 1 / (1 + 2**-bits), bits,
+    ...     np.array([[5.0, 0.0], [0.0, 0.0]]), np.array([[5], [0]], np.uint8),
+    ... )
+    >>> found.above(0.9).right
+    array([5])
     """
 
     left: np.ndarray

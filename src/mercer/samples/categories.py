@@ -46,6 +46,13 @@ class Categories(Encoded):
     dtype : floating dtype, default=float64
     known : list of c ints, optional
         How many levels of each column are in the training sample; they come first. None means all.
+
+    Examples
+    --------
+    >>> from mercer.distances import Match
+    >>> X = Match().encode([["red", "S"], ["blue", "S"]])
+    >>> X.codes.tolist(), X.levels
+    ([[1, 0], [0, 0]], [['blue', 'red'], ['S']])
     """
 
     by_row = ("codes",)

@@ -31,6 +31,12 @@ class Counts(Ragged):
     width : int, optional
         The number of columns, if the numbers are columns of a matrix.
     dtype : floating dtype, default=float64
+
+    Examples
+    --------
+    >>> X = Counts(np.array([[3, 1], [5, 2], [3, 4]], np.uint64), np.array([0, 2, 3]))
+    >>> X[1:].values  # the number 3, four times
+    array([[3, 4]], dtype=uint64)
     """
 
     width: int | None = None

@@ -55,6 +55,13 @@ class Graphs(Encoded):
         an index of them, are then not read.
     directed : bool, default=False
     dtype : floating dtype, default=float64
+
+    Examples
+    --------
+    >>> from mercer.samples import graphs_of
+    >>> X = graphs_of([2, 1], [(0, 1)], ["C", "O", "C"])
+    >>> X.node_starts, X.neighbours, X.sizes
+    (array([0, 2, 3]), array([1, 0], dtype=int32), array([2, 1]))
     """
 
     def __init__(

@@ -109,6 +109,13 @@ class Kind(ABC):
     forms : tuple of callables
         What reads data of other libraries: ``form(X)`` is the samples in a form that `rows` reads,
         or None if X has another form. ``kind_named("series").forms += (form,)`` adds one.
+
+    Examples
+    --------
+    >>> from mercer.samples import kind_named
+    >>> kind = kind_named("strings")
+    >>> kind.holds("GATTACA"), kind.size("GATTACA"), kind.size_of
+    (True, 7.0, 'characters')
     """
 
     name: ClassVar[str]

@@ -61,6 +61,12 @@ class Molecules(Encoded):
     found : ndarray of shape (n,), object, optional
         The `Molecule` of each text. A file does not hold it: texts are read again.
     dtype : floating dtype, default=float64
+
+    Examples
+    --------
+    >>> X = Molecules(np.array(["CCO", "C"], object))
+    >>> X[1:].texts
+    array(['C'], dtype=object)
     """
 
     by_row = ("texts",)

@@ -28,6 +28,12 @@ class Objects(Encoded):
     numbers : ndarray of shape (n,), int
         The place of each object in the data that the user gave, for error messages.
     dtype : floating dtype, default=float64
+
+    Examples
+    --------
+    >>> X = Objects(np.array([print, len], object), np.arange(2))
+    >>> X[1:].values[0]([7, 8])
+    2
     """
 
     by_row = "values", "numbers"

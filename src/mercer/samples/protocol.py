@@ -97,6 +97,13 @@ class Prepared:
         comparisons read ... The first one has the precision of all.
     common : any, optional
         What both sides must have in common, such as the origin that was subtracted from vectors.
+
+    Examples
+    --------
+    >>> from mercer.distances import SquaredEuclidean
+    >>> side = SquaredEuclidean().prepare(np.array([[3.0, 4.0], [0.0, 1.0]]))
+    >>> [np.shape(part) for part in side.parts]
+    [(2, 2), (2,)]
     """
 
     def __init__(self, parts: tuple, common: Any = None):

@@ -31,6 +31,12 @@ class Ragged(Encoded):
     values : ndarray of shape (total,), integers
     starts : ndarray of shape (n + 1,), int64
     dtype : floating dtype, default=float64
+
+    Examples
+    --------
+    >>> X = Ragged(np.array([7, 8, 9]), np.array([0, 1, 3]))
+    >>> X.lengths, X[1:].values
+    (array([1, 2]), array([8, 9]))
     """
 
     def __init__(self, values: np.ndarray, starts: np.ndarray, dtype: DTypeLike = np.float64):

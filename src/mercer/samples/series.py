@@ -369,6 +369,13 @@ class Bags(Ragged):
         The points of bag i are ``values[starts[i] : starts[i + 1]]``.
     starts : ndarray of shape (n + 1,), int64
     dtype : floating dtype, default=float64
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear, MeanMap
+    >>> bags = MeanMap(Linear()).encode([[[0.0, 1.0]], [[2.0, 3.0], [4.0, 5.0]]])
+    >>> bags.values.shape, bags.starts
+    ((3, 2), array([0, 1, 3]))
     """
 
     @property

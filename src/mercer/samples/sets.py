@@ -52,6 +52,13 @@ class Sets(Ragged):
     known : int
         How many of these items are in the training sample; they come first.
     dtype : floating dtype, default=float64
+
+    Examples
+    --------
+    >>> from mercer.kernels import Jaccard
+    >>> X = Jaccard().encode([{"milk", "bread"}, {"milk"}])
+    >>> X.universe, X.values, X.starts
+    (['bread', 'milk'], array([0, 1, 1], dtype=int32), array([0, 2, 3]))
     """
 
     def __init__(

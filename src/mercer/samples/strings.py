@@ -48,6 +48,13 @@ class Strings(Ragged):
     known : int
         How many symbols are in the training sample.
     dtype : floating dtype, default=float64
+
+    Examples
+    --------
+    >>> from mercer.distances import Edit
+    >>> X = Edit().encode(["abba", "ba"])
+    >>> X.alphabet, X.values, X.starts
+    (['a', 'b'], array([0, 1, 1, 0, 1, 0], dtype=uint8), array([0, 4, 6]))
     """
 
     def __init__(

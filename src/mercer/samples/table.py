@@ -40,6 +40,13 @@ class Table:
         names.
     parts : list of encoded samples
         The samples of each group, all with the same number of rows.
+
+    Examples
+    --------
+    >>> X = Table([(None, ("a",)), (None, ("b",))], [np.eye(3), np.ones((3, 1))])
+    >>> X.shape, X[1:].parts[0]
+    ((3, 2), array([[0., 1., 0.],
+           [0., 0., 1.]]))
     """
 
     def __init__(self, groups: list[tuple[Hashable, tuple]], parts: list):

@@ -181,6 +181,13 @@ class Trees(Ragged):
         children it has. Tree i is ``values[starts[i] : starts[i + 1]]``, in preorder.
     starts : ndarray of shape (n + 1,), int64
     dtype : floating dtype, default=float64
+
+    Examples
+    --------
+    >>> from mercer.kernels import Subtree
+    >>> X = Subtree().encode(["(S (NP a) (VP b))"])
+    >>> X.values[:, 1], X.starts
+    (array([2, 1, 0, 1, 0], dtype=uint64), array([0, 5]))
     """
 
     @property

@@ -114,6 +114,12 @@ class Sensitivity(NamedTuple):
     ----------
     Indyk & Motwani, "Approximate nearest neighbors: towards removing the curse of dimensionality",
     STOC 1998; Leskovec, Rajaraman & Ullman, "Mining of massive datasets", 3rd ed., section 3.6.
+
+    Examples
+    --------
+    >>> from mercer.search import BitSampling
+    >>> BitSampling(10).sensitivity(1, 5)
+    Sensitivity(d1=1.0, d2=5.0, p1=0.9, p2=0.5)
     """
 
     d1: float

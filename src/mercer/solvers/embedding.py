@@ -224,6 +224,15 @@ class EmbeddingSolver:
     interpolation-based t-SNE for improved visualization of single-cell RNA-seq data", Nature
     Methods 16, 2019; Böhm, Berens & Kobak, "Attraction-repulsion spectrum in neighbor embeddings",
     JMLR 23, 2022.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> pairs = sp.csr_array(np.kron(np.eye(2), [[0.0, 1.0], [1.0, 0.0]]) / 4)
+    >>> start = np.random.default_rng(0).normal(size=(4, 1))
+    >>> Y, _ = EmbeddingSolver(steps=100).solve(pairs, start)
+    >>> bool(abs(Y[0] - Y[1]) < abs(Y[0] - Y[2]))
+    True
     """
 
     exaggeration: float = 1.0

@@ -18,7 +18,13 @@ R = TypeVar("R", bound="Result")
 
 
 class Reason(Enum):
-    """Why a solver stopped; the text says what to try next."""
+    """Why a solver stopped; the text says what to try next.
+
+    Examples
+    --------
+    >>> Reason.CONVERGED.value
+    'converged: the certificate is below the tolerance'
+    """
 
     CONVERGED = "converged: the certificate is below the tolerance"
     LIMIT = "stopped at the iteration limit: raise max_iter, or loosen tol"
@@ -63,6 +69,12 @@ class Result:
     reason : Reason
     solver, certificate : str
         Name of the solver, and name of the number in ``gap``.
+
+    Examples
+    --------
+    >>> found = Result(np.array([2.0, 0.0]), gap=1e-9)
+    >>> found.converged, found.reason.name
+    (True, 'CONVERGED')
     """
 
     coef: np.ndarray

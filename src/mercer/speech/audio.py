@@ -115,6 +115,12 @@ class Recording(NamedTuple):
         Share of the samples that are as large as the format allows.
     subtype : str
         How the file holds a sample, as soundfile names it: "PCM_16", "PCM_24", "FLOAT" ...
+
+    Examples
+    --------
+    >>> recording = Recording(np.zeros(8000, np.float32), 16_000, subtype="PCM_24")
+    >>> len(recording.samples) / recording.rate, recording.bits
+    (0.5, 24)
     """
 
     samples: np.ndarray
@@ -139,6 +145,14 @@ def read_audio(path: str | os.PathLike) -> Recording:
     FileNotFoundError, ValueError
         There is no such file, or it is not a recording, or it has no samples, or samples that are
         no finite numbers, or it ends before its header says.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_audio(Path(folder) / "a.wav", np.full(3, 0.5))
+    ...     read_audio(Path(folder) / "a.wav").samples
+    array([0.5, 0.5, 0.5], dtype=float32)
     """
     soundfile = _soundfile()
     if not Path(path).exists():
@@ -180,6 +194,14 @@ def write_audio(
     """Write samples in [-1, 1] as 16 or 24 bits, in the format of the suffix.
 
     Larger ones are clipped. The file is written whole or not at all. Needs the ``speech`` extra.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_audio(Path(folder) / "a.flac", np.array([0.5, 2.0]), bits=24)
+    ...     read_audio(Path(folder) / "a.flac").samples.round(4)
+    array([0.5, 1. ], dtype=float32)
     """
     import io
 
@@ -195,7 +217,16 @@ def write_audio(
 
 
 def find_recordings(folders: Iterable[str | os.PathLike]) -> list[Path]:
-    """All recordings in folders and below, by name; a file stands for itself."""
+    """All recordings in folders and below, by name; a file stands for itself.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_audio(Path(folder) / "a.wav", np.zeros(160))
+    ...     [path.name for path in find_recordings([folder])]
+    ['a.wav']
+    """
     found: list[Path] = []
     for folder in map(Path, folders):
         if not folder.exists():

@@ -126,6 +126,13 @@ class Enhanced(NamedTuple):
         Seconds from one frame to the next.
     bin : float
         Hz from one bin to the next.
+
+    Examples
+    --------
+    >>> power = np.ones((100, 257))
+    >>> found = Enhanced(np.zeros(16_000), np.sqrt(power / 4), power, power / 4)
+    >>> len(found.mask) * found.hop, (found.mask.shape[1] - 1) * found.bin
+    (1.0, 8000.0)
     """
 
     samples: np.ndarray

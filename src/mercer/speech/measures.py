@@ -56,6 +56,12 @@ def stoi(clean: Any, estimate: Any, sample_rate: int = 16_000) -> float:
     ----------
     Taal, Hendriks, Heusdens & Jensen, "An algorithm for intelligibility prediction of
     time-frequency weighted noisy speech", IEEE TASLP 19, 2011.
+
+    Examples
+    --------
+    >>> speech = np.random.default_rng(0).normal(size=16_000)
+    >>> round(stoi(speech, speech), 2)
+    1.0
     """
     try:
         from pystoi import stoi as measured

@@ -155,6 +155,12 @@ class Scenes(NamedTuple):
     noisy, clean : list of ndarray of shape (n,)
         What ``SpeechEnhancer.fit`` takes.
     sample_rate : int
+
+    Examples
+    --------
+    >>> scenes = make_scenes([np.sin(np.arange(8000.0))], scenes=2, seconds=0.5, sample_rate=8000)
+    >>> len(scenes.noisy), scenes.clean[0].shape
+    (2, (4000,))
     """
 
     noisy: list[np.ndarray]

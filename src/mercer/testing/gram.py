@@ -20,7 +20,14 @@ from mercer.solvers import row_source
 
 
 class GramContract:
-    """Tests for every Gram operator. Define ``pair``: the operator, and its matrix as an array."""
+    """Tests for every Gram operator. Define ``pair``: the operator, and its matrix as an array.
+
+    Examples
+    --------
+    >>> from mercer.gram import DenseGram
+    >>> class TestDense(GramContract):
+    ...     pair = pytest.fixture(lambda self: (DenseGram(np.eye(9)), np.eye(9)))
+    """
 
     #: tolerances for float64 and float32, relative to the largest entry
     tol = 1e-9

@@ -36,7 +36,15 @@ from mercer.samples import Categories, Table
 
 
 class DistanceContract:
-    """Tests for every distance. Define ``distance``, ``samples`` and, if you can, ``twin``."""
+    """Tests for every distance. Define ``distance``, ``samples`` and, if you can, ``twin``.
+
+    Examples
+    --------
+    >>> from mercer.distances import Minkowski
+    >>> class TestMinkowski(DistanceContract):
+    ...     distance = pytest.fixture(lambda self: Minkowski(3))
+    ...     samples = pytest.fixture(lambda self: np.eye(5))
+    """
 
     @pytest.fixture
     def distance(self) -> Distance:
@@ -168,6 +176,13 @@ class KernelContract:
     """Tests for every kernel. Define ``kernel`` and ``samples``, and ``twin`` if you can.
 
     ``samples`` are 4 to 30 raw samples, as a user would give them.
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF
+    >>> class TestRBF(KernelContract):
+    ...     kernel = pytest.fixture(lambda self: RBF(0.5))
+    ...     samples = pytest.fixture(lambda self: np.eye(5))
     """
 
     @pytest.fixture

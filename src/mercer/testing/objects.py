@@ -90,6 +90,13 @@ def object_checks(
     """(name, check) of all checks that suit an estimator; a check is called without arguments.
 
     Parameters are those of `check_object_estimator`.
+
+    Examples
+    --------
+    >>> from mercer import SVC
+    >>> from mercer.kernels import Spectrum
+    >>> checks = dict(object_checks(SVC(kernel=Spectrum(2)), "strings"))
+    >>> checks["check_one_sample"]()
     """
     task = object_task(estimator, samples, y)
     for check in CHECKS:

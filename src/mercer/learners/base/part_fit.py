@@ -38,6 +38,12 @@ class Survey:
         The largest size of a target.
     more : object or None
         What else the learner has found, which can be added as well.
+
+    Examples
+    --------
+    >>> both = Survey.of(np.array([1.0, 2.0]), None) + Survey.of(np.array([6.0]), np.array([3.0]))
+    >>> both.rows, both.weight, both.means
+    (3, 5.0, array([4.2]))
     """
 
     rows: int

@@ -377,6 +377,12 @@ class Training(NamedTuple):
         Row numbers of the samples in the data that the user gave.
     shape : tuple of int
         Shape of the data that the user gave.
+
+    Examples
+    --------
+    >>> training = Training(np.ones((3, 1)), np.array([5.0, 6.0, 7.0]), None, np.arange(3), (3, 1))
+    >>> training.weighed(np.array([1.0, 0.0, 2.0])).y
+    array([5., 7.])
     """
 
     X: Any

@@ -46,6 +46,15 @@ class KMeansResult(Result):
     ----------
     Schölkopf, Smola & Müller, "Nonlinear component analysis as a kernel eigenvalue problem",
     Neural Computation 10, 1998.
+
+    Examples
+    --------
+    >>> from mercer.gram import gram
+    >>> from mercer.kernels import Linear
+    >>> K = gram(Linear(), np.array([[0.0], [2.0], [9.0]]))
+    >>> found = KMeansSolver(2, seed=0).solve(K, np.ones(3))
+    >>> round(found.objective, 6), np.sort(found.sizes)
+    (2.0, array([1., 2.]))
     """
 
     labels: np.ndarray = field(kw_only=True)

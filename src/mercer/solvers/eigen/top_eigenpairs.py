@@ -274,6 +274,13 @@ def factor_eigenpairs(K: FactoredGram) -> tuple[Eigenpairs, np.ndarray]:
     ----------
     Schölkopf, Smola & Müller, "Nonlinear component analysis as a kernel eigenvalue problem",
     Neural Computation 10, 1998.
+
+    Examples
+    --------
+    >>> from mercer.gram import FeatureGram
+    >>> pairs, mean = factor_eigenpairs(FeatureGram(np.array([[1.0, 5.0], [3.0, 5.0]])))
+    >>> pairs.values, mean
+    (array([2., 0.]), array([2., 5.]))
     """
     require(K, "factor", "factor_eigenpairs")
     # one pass, since strips may be costly: centred by the mean of the first, then by what is left

@@ -45,6 +45,13 @@ class InnerProducts(NamedTuple):
     ----------
     Cortes, Mohri & Rostamizadeh, "Algorithms for learning kernels based on centered alignment",
     JMLR 13, 2012.
+
+    Examples
+    --------
+    >>> from mercer.gram import DenseGram
+    >>> y = np.array([[1.0], [-1.0]])
+    >>> inner_products([DenseGram(y @ y.T, symmetric=True)], y)
+    InnerProducts(grams=array([[4.]]), target=array([4.]), norm=2.0)
     """
 
     grams: np.ndarray

@@ -136,6 +136,14 @@ class HingeMachines(Machines):
     References
     ----------
     Rakotomamonjy, Bach, Canu & Grandvalet, "SimpleMKL", JMLR 9, 2008.
+
+    Examples
+    --------
+    >>> from mercer.gram import DenseGram
+    >>> y = np.array([1.0, -1.0])
+    >>> machines = HingeMachines([DualProblem.classification(y, np.ones(2))], [np.arange(2)])
+    >>> round(machines.solve(DenseGram(np.outer(y, y), symmetric=True), None).value, 4)
+    0.5
     """
 
     problems: list[DualProblem]
@@ -199,6 +207,13 @@ class RidgeMachine(Machines):
     References
     ----------
     Rakotomamonjy, Bach, Canu & Grandvalet, "SimpleMKL", JMLR 9, 2008.
+
+    Examples
+    --------
+    >>> from mercer.gram import DenseGram
+    >>> K = DenseGram(np.eye(2), symmetric=True)
+    >>> round(RidgeMachine(np.array([[2.0], [0.0]]), 1.0).solve(K, None).value, 6)
+    1.0
     """
 
     Y: np.ndarray
