@@ -57,8 +57,9 @@ def test_a_factor_in_float32_gives_the_exact_solution(penalty, use_weights, outp
     assert result.objective == pytest.approx(other.objective, rel=1e-9)
 
 
-def test_where_it_does_not_serve_the_other_factor_takes_over():
+def test_where_it_does_not_serve_the_other_factor_takes_over(monkeypatch):
     """Few rows show that before, or conjugate gradients do not come to an end."""
+    monkeypatch.setattr(cholesky, "of_few_columns", lambda S, penalty: None)
     for gamma, penalty in ((1e-4, 1e-9), (1e-3, 1e-9)):
         K, y, _ = sample(gamma=gamma)
         asked = precisions(K)
@@ -169,3 +170,37 @@ def test_the_learner_agrees_with_scikit_learn(dtype):
     ours, other = KernelRidge(**given).fit(X, y, w), TheirRidge(**given).fit(X, y, w)
     tol = 1e-10 if dtype == np.float64 else 1e-4
     assert_allclose(ours.predict(Z), other.predict(Z), rtol=tol, atol=tol)
+
+
+@pytest.mark.parametrize("use_weights", [False, True])
+@pytest.mark.parametrize("outputs", [None, 3])
+def test_a_nearly_singular_k_of_few_columns_needs_no_factor_of_all(outputs, use_weights):
+    K, y, w = sample(400, gamma=0.003, outputs=outputs)
+    penalty = 1e-6
+    factor = CholeskySolver(penalty).factorise(K, w if use_weights else None)
+    result, other = factor.solve(y), EigenSolver(penalty).solve(K, y, w if use_weights else None)
+    assert factor._few is not None
+    assert factor._double is factor._single is None
+    assert result.converged
+    assert result.gap < 1e-15
+    assert_allclose(K @ result.coef, K @ other.coef, atol=1e-5)
+    again = factor.solve(2 * y)
+    assert_allclose(again.coef, 2 * result.coef, rtol=1e-6, atol=1e-9 * np.abs(result.coef).max())
+    assert np.isfinite(factor.leave_one_out(y)).all()  # by the factor of all, from here on
+    assert factor._few is None
+
+
+@pytest.mark.parametrize(("gamma", "penalty"), [(1.0, 1e-9), (0.003, 1e-13), (0.003, 0.0)])
+def test_many_columns_or_a_penalty_of_rounding_leave_few_columns_out(gamma, penalty):
+    K, y, _ = sample(400, gamma=gamma)
+    factor = CholeskySolver(penalty).factorise(K)
+    factor.solve(y)
+    assert factor._few is None
+
+
+def test_what_few_columns_leave_is_seen_by_the_residual(monkeypatch):
+    K, y, _ = sample(400, gamma=0.003)
+    monkeypatch.setattr(cholesky, "of_few_columns", lambda S, penalty: np.zeros_like)
+    result = CholeskySolver(1e-6).solve(K, y)
+    assert result.converged
+    assert_allclose(result.coef, CholeskySolver(1e-6).solve(K, y).coef)

@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import scipy.linalg
 
 from mercer.gram import (
+    DenseGram,
     GramFactor,
     GramOperator,
     cholesky_factor,
     inverse_diagonal,
+    pivoted_cholesky,
     require,
     solve_factored,
 )
@@ -85,20 +88,22 @@ def refined(
 
 
 def conjugate(
-    system: RidgeSystem, inverse: Inverse, b: np.ndarray, penalty: float, norm: float
-) -> Solution:
+    system: RidgeSystem, inverse: Inverse, b: np.ndarray, penalty: float, norm: float,
+    tol: float | None = None, most: int = STEPS,
+) -> Solution:  # fmt: skip
     """Preconditioned conjugate gradients, each column by itself, until all are exact.
 
     Golub & Van Loan, "Matrix Computations", 4th edition, 2013, section 11.5. Differences: the
     Polak-Ribière β, since a preconditioner in float32 is not quite a fixed linear map; and the
     residual is computed from z at the end, and from then on where it differs from the updated one.
     """
-    tol, steps, before = tolerance(len(b)) / np.sqrt(max(len(b), 1)), 0, np.inf
+    least = tolerance(len(b)) / np.sqrt(max(len(b), 1)) if tol is None else tol
+    steps, before = 0, np.inf
     z, r = np.zeros_like(b), b.copy()
-    while steps < STEPS:  # again from the true residual, if that is larger than the updated one
+    while steps < most:  # again from the true residual, if that is larger than the updated one
         d = inverse(r)
         p, ρ = d.copy(), np.sum(r * d, axis=0)
-        while steps < STEPS:
+        while steps < most:
             q = p * penalty - system.residual(p, np.zeros_like(p), 0.0)
             curvature = np.sum(p * q, axis=0)
             length = np.divide(ρ, curvature, out=np.zeros_like(ρ), where=curvature > 0)
@@ -106,7 +111,7 @@ def conjugate(
             change = length * q
             r -= change
             steps += 1
-            if not tol < backward_error(z, r, b, norm) < np.inf or not (curvature > 0).any():
+            if not least < backward_error(z, r, b, norm) < np.inf or not (curvature > 0).any():
                 break
             d = inverse(r)
             β = np.divide(-np.sum(d * change, axis=0), ρ, out=np.zeros_like(ρ), where=ρ > 0)
@@ -114,7 +119,7 @@ def conjugate(
             p = d + β * p
         r = system.residual(z, b, penalty)
         gap = backward_error(z, r, b, norm)
-        if gap <= tol or not gap < before / 2:
+        if gap <= least or not gap < before / 2:
             break
         before = gap
     return Solution(z, r, gap, steps)
@@ -127,6 +132,36 @@ PRECISION = 1e-8  # λ / ‖K‖ from which a factor in float32 serves, measured
 RAISES = (0.25, 4.0)  # roundings of ‖K‖ that are added to λ if a float32 K is not definite
 ROUNDING = float(np.finfo(np.float32).eps)
 SINGLE_MAX = float(np.finfo(np.float32).max) / 4
+TAIL = 1000  # λ, which the eigenvalues that a few columns leave may add up to
+SHARE = 4  # rows for each of those columns, at most: a third of the operations of a factor
+ROUNDED = float(np.finfo(np.float64).eps) / 10  # backward error of a direct solution, about
+PIVOT = 256  # units of rounding, as `pivoted_cholesky` has for its least pivot
+TRIAL = 5  # rows for each of those whose rank says whether this is worth a try
+
+
+def of_few_columns(S: GramOperator, penalty: float) -> Inverse | None:
+    r"""Nearly (S + λ I)⁻¹ where S nearly has few columns, S ≈ F Fᵀ; None where it has many.
+
+    .. math:: (F F^\top + \lambda I)^{-1} R = (R - F (F^\top F + \lambda I)^{-1} F^\top R) / \lambda
+
+    (Woodbury), with F (n, m) of a pivoted Cholesky factor, in 2 n m² operations. Eigenvalues that
+    are left out are below λ, but for some, and cost a few steps of `conjugate`.
+    """
+    n, tol = S.shape[0], TAIL * penalty / float(S.diag().sum())
+    some = np.linspace(0, n - 1, n // TRIAL).astype(int)
+    block = S.block(some, some)
+    (pstrf,) = scipy.linalg.get_lapack_funcs(("pstrf",), (block,))
+    with blas_limit(0):  # pivots of some rows, of which not nearly all should be above the tail
+        _, _, rank, _ = pstrf(block, tol=TAIL * penalty / n, overwrite_a=True)
+    if rank > 0.95 * len(some):
+        return None
+    low = pivoted_cholesky(S, n // SHARE, random_state=0, tol=tol)
+    A = low.gathered().T
+    A[np.diag_indices(len(A))] += penalty
+    if not (low.error <= tol and cholesky_factor(A, S.n_jobs)):
+        return None
+    F = low.factor(slice(None))
+    return lambda R: (R - F @ solve_factored(A, F.T @ R)) / penalty
 
 
 @dataclass(frozen=True)
@@ -149,8 +184,10 @@ class CholeskySolver:
     -----
     O(n³ / 3) operations, and one n x n matrix in addition to K. It is factorised in float32, and
     the solution is made exact by conjugate gradients with products in float64. Where 15 steps do
-    not suffice, where a few rows show that they would not, or for few rows or many outputs, the
-    factor is one in float64. The factorisation runs on ``K.n_jobs`` threads.
+    not suffice, or for few rows or many outputs, the factor is one in float64. Where a few rows
+    show that they would not suffice, but that K has nearly the rank of a quarter of its rows or
+    less, a factor of so many columns takes its place, in less than half of the operations. The
+    factorisation runs on ``K.n_jobs`` threads.
 
     When K + λ W⁻¹ is singular to float64, or not positive definite, its eigendecomposition takes
     over: the solution is then of minimum norm, and ``reason`` says so when directions were left
@@ -236,6 +273,7 @@ class CholeskyFactor:
         self._raised = penalty  # a larger one, where rounding of K asks for it
         self._norm = self.system.S.norm()
         self._single: GramFactor | None = None
+        self._few: Inverse | None = None
         self._double: GramFactor | None = None
         self._eigen: EigenFactor | None = None
 
@@ -263,6 +301,19 @@ class CholeskyFactor:
             least = np.linalg.eigvalsh(system.S.block(some, some))[0]
         return bool(least + self.penalty >= needed)
 
+    def _nearly(self) -> Inverse | None:
+        """What `conjugate` makes exact: a factor in float32, or one of few columns."""
+        if self._single_serves():
+            assert self._single is not None
+            return self._single.solve
+        S, n, untried = self.system.S, self.system.S.shape[0], self._double is self._eigen is None
+        if self._few is None and untried and n >= SMALL and isinstance(self.system.K, DenseGram):
+            diagonal, rounding = S.diag(), n * PIVOT * float(np.finfo(self.system.dtype).eps)
+            possible = np.isfinite(self._norm) and (diagonal >= 0).all()
+            if possible and self.penalty > rounding * float(diagonal.max()):
+                self._few = of_few_columns(S, self.penalty)
+        return self._few
+
     def _factorise(self, dtype: type, penalty: float | None = None) -> GramFactor | None:
         """The factor of S + λ I, or None when it is singular in this precision."""
         try:
@@ -275,7 +326,7 @@ class CholeskyFactor:
         """The factor in float64 in place of that in float32, or what serves in its place."""
         if self._double is not None or self._eigen is not None:
             return
-        self._single = None  # its memory is for the other
+        self._single = self._few = None  # their memory is for the other
         self._double = self._factorise(np.float64)
         if self.system.dtype == np.float32 and self.penalty > 0:
             for units in RAISES:
@@ -318,11 +369,12 @@ class CholeskyFactor:
         n, outputs = b.shape
         few = self.system.dtype == np.float32 or outputs * OUTPUTS <= n
         # a product or two with each matrix are no work for threads of BLAS
-        if few and self._single_serves():
-            assert self._single is not None
-            inverse, norm = self._single.solve, self._norm + self.penalty
+        inverse, norm = self._nearly() if few else None, self._norm + self.penalty
+        if inverse is not None:
+            # as exact as a direct solution: the smaller λ, the further a residual moves it
+            tol, most = (ROUNDED, 2 * STEPS) if self._single is None else (None, STEPS)
             with blas_limit(0):
-                found = conjugate(self.system, inverse, b, self.penalty, norm)
+                found = conjugate(self.system, inverse, b, self.penalty, norm, tol, most)
             if found.exact(n):
                 return found
         self._factorise_exactly()
