@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,8 @@ from mercer.search import Index
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.rst"
 EXAMPLES = re.compile(r"^Examples\n-+\n", re.MULTILINE)
+YEAR = re.compile(r"\b(1[6-9]|20)\d\d\b")
 ROOMS = sorted(name for name in mercer.__all__ if inspect.ismodule(getattr(mercer, name)))
-WITH_FORMULAS = [
-    f"mercer{room}"
-    for room in ("", ".kernels", ".distances", ".dedup", ".deep", ".explain", ".gram", ".link",
-                 ".search", ".solvers")
-]  # fmt: skip
 
 #: what has no example, and why
 WITHOUT_EXAMPLE = {
@@ -35,25 +32,42 @@ WITHOUT_EXAMPLE = {
 #: what has no formula on its page, and why
 WITHOUT_FORMULA = {
     "it is abstract, or a part of one": """Kernel Distance Comparison Composite Norm Term Formula
-        Coordinates NotSeparable GramProducts""",
+        Coordinates NotSeparable GramProducts KernelLearner FitsInParts Kind Engine""",
     "it holds values, settings or reasons": """DenseGram MatrixPart PreparedSide Place Result Reason
-        ConvergenceWarning LinkColumn PairClass""",
+        ConvergenceWarning LinkColumn PairClass KernelMachine Training Survey FitPath PartFit
+        Partition ClusterLostError Enhanced Recording Scenes""",
+    "it holds encoded samples": """Bags Categories Counts Graphs MatrixRows Molecules NodeGraph
+        Objects Prepared Ragged Samples Series Sets Strings Table Trees Vectors""",
+    "it reads samples, or finds their kind": """as_samples graphs_of kind_named kind_of
+        kind_that_holds read register_kind series_of""",
+    "it makes data at random": "convex rectangles registers throws make_scenes",
     "it is a function of the user's, or given values": "FromFunction Precomputed On",
     "it says something about a kernel": """Meaning MercerCheck check_mercer as_kernel repair
         product_of_columns sum_of_columns dense_rows""",
     "its table has a formula for each name": "Binary",
-    "it is an algorithm of many steps, in its source": "MSM ConvolutionFeatures deduplicate",
+    "it is an algorithm of many steps, in its source": """MSM ConvolutionFeatures deduplicate pesq
+        stoi""",
     "it chooses or searches among others, whose pages have formulas": """KernelClassifier
         KernelRegressor KernelSearchCV RecursiveElimination NearestNeighbors fit_index register
         held_for_products""",
-    "the machine that is fitted has it": "DeepKernelMachine DeepKernelClassifier",
-    "it reads, writes or says": "Checkpoint Chunks save load to_onnx show_versions",
+    "the machine that is fitted has it": """DeepKernelMachine DeepKernelClassifier Distributed
+        EnhancerStream""",
+    "it runs what it is given": "DaskEngine ThreadEngine",
+    "it reads, writes or says": """Checkpoint Chunks save load to_onnx show_versions save_report
+        find_recordings read_audio write_audio""",
+    "it tests": """DistanceContract GramContract KernelContract check_index check_object_estimator
+        check_ridge_solver object_checks parametrize_with_object_checks""",
+    "it draws what others compute": """AttentionDisplay CanonicalCorrelationDisplay ClusterDisplay
+        ConvergenceDisplay DecisionSurfaceDisplay EmbeddingDisplay GramDisplay KernelWeightsDisplay
+        LayerDisplay LeaveOneOutDisplay LevelSetDisplay MapDisplay NoiseFeatureDisplay
+        RecallTimeDisplay SequenceDisplay ShapeDisplay ShapleyDisplay SpectrogramDisplay""",
 }
 
 #: what displays a formula, and has no source with a year on its page
 WITHOUT_SOURCE = {
-    "it is older than its names": "Linear Cosine Intersection Minkowski SquaredEuclidean Match",
-    "it is a form in which others are written": "Layer Radial Sum",
+    "it is older than its name": """Linear Cosine Intersection Minkowski SquaredEuclidean half_axes
+        mix""",
+    "it is a form in which others are written": "Layer Radial",
     "it is made here": "TableKernel Descriptors SmoothedMatch LogFrequency PairDifferences",
     "it only says in which order numbers are computed or stored": """GramOperator gram TiledGram
         TriangleGram MultipliedGram Leaves row_source""",
@@ -116,38 +130,40 @@ def test_the_reference_has_only_public_names(name):
     assert LISTED.get(name, set()) <= set(with_torch(name).__all__)
 
 
+def pages(name: str) -> dict[str, str]:
+    """The page of each name of a module, as plain text."""
+    module = with_torch(name)
+    return {public: inspect.getdoc(getattr(module, public)) or "" for public in LISTED[name]}
+
+
+def among(table: dict[str, str], names: Iterable[str]) -> set[str]:
+    """Those of the names that the table gives a reason for."""
+    return {*names} & set(" ".join(table.values()).split())
+
+
 @pytest.mark.parametrize("name", LISTED)
 def test_each_name_has_an_example(name):
-    module = with_torch(name)
-    without = set(" ".join(WITHOUT_EXAMPLE.values()).split())
-    shown = {
-        public
-        for public in LISTED[name]
-        if EXAMPLES.search(inspect.getdoc(getattr(module, public)) or "")
-    }
-    assert LISTED[name] - shown == LISTED[name] & without
+    lacking = {public for public, text in pages(name).items() if not EXAMPLES.search(text)}
+    assert lacking == among(WITHOUT_EXAMPLE, LISTED[name])
 
 
-@pytest.mark.parametrize("name", WITH_FORMULAS)
+@pytest.mark.parametrize("name", LISTED)
 def test_what_computes_a_formula_displays_it(name):
-    module = with_torch(name)
-    without = set(" ".join(WITHOUT_FORMULA.values()).split())
-    shown = {
-        public
-        for public in LISTED[name]
-        if ".. math::" in (inspect.getdoc(getattr(module, public)) or "")
-    }
-    assert LISTED[name] - shown == LISTED[name] & without
+    lacking = {public for public, text in pages(name).items() if ".. math::" not in text}
+    assert lacking == among(WITHOUT_FORMULA, LISTED[name])
 
 
-@pytest.mark.parametrize("name", WITH_FORMULAS)
+@pytest.mark.parametrize("name", LISTED)
 def test_what_displays_a_formula_has_a_dated_source(name):
-    module = with_torch(name)
-    without = set(" ".join(WITHOUT_SOURCE.values()).split())
-    for public in sorted(LISTED[name] - without):
-        text = inspect.getdoc(getattr(module, public)) or ""
-        if ".. math::" in text:
-            assert re.search(r"\b(1[6-9]|20)\d\d\b", text), f"{name}.{public}"
+    formulas = {public: text for public, text in pages(name).items() if ".. math::" in text}
+    lacking = {public for public, text in formulas.items() if not YEAR.search(text)}
+    assert lacking == among(WITHOUT_SOURCE, formulas)
+
+
+def test_reasons_are_given_for_public_names():
+    known = {public for names in LISTED.values() for public in names}
+    for table in (WITHOUT_EXAMPLE, WITHOUT_FORMULA, WITHOUT_SOURCE):
+        assert set(" ".join(table.values()).split()) <= known
 
 
 def test_the_pages_show_methods_that_there_are():

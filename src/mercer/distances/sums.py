@@ -90,6 +90,10 @@ class Sum(OnSameSamples, Rooted):
     ValueError
         The distances encode samples in different ways, or a weight or the power is out of range.
 
+    References
+    ----------
+    Deza & Deza, "Encyclopedia of Distances", 2009, on metrics of Cartesian products.
+
     Examples
     --------
     >>> from mercer.distances import Edit, KernelDistance

@@ -64,6 +64,11 @@ class Match(Kernel):
     It is positive semidefinite: k(x, z) = <φ(x), φ(z)>, where φ are the weighted indicators of the
     levels (``features``). O(n m c) operations.
 
+    References
+    ----------
+    Sokal & Michener, "A statistical method for evaluating systematic relationships", University of
+    Kansas Science Bulletin 38, 1958.
+
     Examples
     --------
     >>> Match()([["red", "s"]], [["red", "m"]])

@@ -15,8 +15,9 @@ STRETCH = 0.4  # seconds of one comparison: 30 frames
 def si_sdr(clean: Any, estimate: Any) -> float:
     r"""Scale-invariant signal-to-distortion ratio in dB; larger is better.
 
-    :math:`10 \log_{10} (\|c s\|^2 / \|c s - x\|^2)` for speech s, an estimate x of it and
-    :math:`c = s^\top x / \|s\|^2`.
+    .. math:: 10 \log_{10} \frac{\|c s\|^2}{\|c s - x\|^2}, \qquad c = \frac{s^\top x}{\|s\|^2}
+
+    The speech s and an estimate x of it have the shape (n,).
 
     References
     ----------
@@ -98,7 +99,7 @@ def pesq(clean: Any, estimate: Any, sample_rate: int = 16_000) -> float:
 
     References
     ----------
-    ITU-T Recommendations P.862 and P.862.2.
+    ITU-T Recommendations P.862, 2001, and P.862.2, 2007.
     """
     try:
         import pesq as package

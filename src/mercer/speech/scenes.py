@@ -169,14 +169,16 @@ class Scenes(NamedTuple):
 
 
 def mix(clean: Any, noise: Any, snr: float, random_state: Seed = None) -> np.ndarray:
-    r"""Clean speech with noise at a ratio of powers, ``clean + g noise``.
+    r"""Clean speech s with noise v at a ratio of powers:
+
+    .. math:: x = s + g v, \qquad 10 \log_{10} \frac{\sum_i s_i^2}{\sum_i (g v_i)^2} = \mathrm{snr}
 
     Parameters
     ----------
     clean, noise : array of shape (n,) and (m,)
         A longer noise is cut at a random place, a shorter one is repeated.
     snr : float
-        Ratio of the powers in dB, :math:`10 \log_{10} (\sum s^2 / \sum (g v)^2)`.
+        Ratio of the powers in dB.
     random_state : int, RandomState or None
         Seed for the place where the noise begins.
 

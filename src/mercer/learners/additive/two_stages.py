@@ -23,8 +23,9 @@ from mercer.threads import forget
 
 @estimator
 class TwoStageRegressor(MultiOutputMixin, Regressor, BaseEstimator):
-    r"""Regression by the sum of two learners: :math:`f = f_1 + f_2`, where :math:`f_2` is fitted to
-    what :math:`f_1` misses, :math:`y - f_1(x)`.
+    r"""Regression by the sum of two learners, of which the second fits what the first misses:
+
+    .. math:: f(x) = f_1(x) + f_2(x), \qquad f_2(x) \approx y - f_1(x)
 
     An additive model finds the effect of each column in counts of all rows, and a kernel machine
     after it only has to find how columns act together.
@@ -49,6 +50,11 @@ class TwoStageRegressor(MultiOutputMixin, Regressor, BaseEstimator):
     the fit if weights are given that one of them would not read. The residuals are those of the fit
     itself, not of folds. A classifier in two stages would have to fit in log-odds: there the sum
     of kernels is the way, ``KernelLogisticRegression(kernel=first.kernel() + RBF(...))``.
+
+    References
+    ----------
+    Friedman, "Greedy function approximation: a gradient boosting machine", Annals of Statistics 29,
+    2001.
 
     Examples
     --------

@@ -113,7 +113,11 @@ def weighted_terms(
 class CoordinateDescentWeights(BaseEstimator):
     r"""Weights of a distance with a small leave-one-out error of k nearest neighbours.
 
-    One weight after the other takes the best of some values; a weight of 0 leaves a feature out.
+    .. math:: E(w) = \frac1n \sum_i [\hat y_{-i}(w) \ne y_i], \qquad
+              w_j \leftarrow \operatorname{argmin}_{v} E(w_1, \ldots, v, \ldots, w_d)
+
+    Row i is answered by its nearest neighbours among all others; of numbers E is the mean of
+    squares. One weight after the other takes the best v of some values; 0 leaves a feature out.
 
     Parameters
     ----------
@@ -309,7 +313,12 @@ def noise_features(
     n_jobs: int | None = None,
     random_state: Seed = None,
 ) -> NoiseFeatures:
-    """The leave-one-out error of k nearest neighbours with all features, and without each.
+    r"""The leave-one-out error of k nearest neighbours with all features, and without each.
+
+    .. math:: D_{-j} = D - w_j t_j, \qquad \Delta_j = E(D_{-j}) - E(D)
+
+    D is the sum of the terms :math:`w_j t_j`, and E the error of `CoordinateDescentWeights`. A
+    feature j without which the error does not grow is noise.
 
     Parameters
     ----------
@@ -336,9 +345,12 @@ def noise_features(
 
     Notes
     -----
-    The distances without feature j are D - w_j t_j, so that it costs d passes over n² distances.
-    If two features contain the same information, each of them looks like noise while the other is
-    there: leave one out and call this function again.
+    It costs d passes over n² distances. If two features contain the same information, each of them
+    looks like noise while the other is there: leave one out and call this function again.
+
+    References
+    ----------
+    Kohavi & John, "Wrappers for feature subset selection", Artificial Intelligence 97, 1997.
 
     Examples
     --------

@@ -276,8 +276,10 @@ class LayerDisplay(Display):
 class MistakeDisplay(Panels):
     r"""Novikoff's proof along the mistakes t of a perceptron from 0 with η = 1.
 
+    .. math:: t M \le \langle \theta^*, \theta_t \rangle \le \|\theta_t\| \le \sqrt t R
+
     With the unit normal θ* of a plane with margin M, and all samples within R: each mistake adds at
-    least M to ``<θ*, θₜ>`` and at most R² to the square of the length of θₜ, so that the cosine
+    least M to the product, and at most R² to the square of the length of θₜ, so that the cosine
     between the two is at least √t M / R. It is at most 1, hence t <= (R/M)².
 
     Parameters

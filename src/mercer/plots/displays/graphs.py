@@ -29,8 +29,11 @@ class GraphDisplay(PartLosses):
     r"""One graph or tree, with its labels; or which nodes of a graph an answer rests on: what the
     answer loses where a node is left out.
 
-    Each node is left out once, with its edges, and the model answers again. The model itself is
-    asked, whatever it is, and nothing is fitted.
+    Each node v of a graph g is left out once, with its edges, and the model f answers again:
+
+    .. math:: l_v = f(g) - f(g \setminus v)
+
+    The model itself is asked, whatever it is, and nothing is fitted.
 
     Parameters
     ----------
@@ -48,6 +51,10 @@ class GraphDisplay(PartLosses):
     -----
     Two nodes that say the same have little loss each, since either is enough. Without a node a
     graph may fall apart, which a model may take for a sign too.
+
+    References
+    ----------
+    Zeiler & Fergus, "Visualizing and understanding convolutional networks", ECCV 2014.
 
     Examples
     --------
@@ -218,10 +225,15 @@ class NeighbourhoodDisplay(Panels):
 
     Each node of each graph is left out once, and the model answers again: what the answer loses is
     the loss of the node. Nodes of one Weisfeiler-Lehman colour have surroundings that look alike up
-    to t steps away (see `mercer.kernels.WeisfeilerLehman`). The loss of a colour is the mean over
-    the graphs that have such nodes. Colours are ordered by this mean less two standard errors, so
-    that those come first which speak for the answer in all graphs. The model itself is asked,
-    whatever its kernel is, and nothing is fitted.
+    to t steps away (see `mercer.kernels.WeisfeilerLehman`). The loss of a colour c is the mean over
+    the graphs G that have such nodes :math:`c_g`:
+
+    .. math:: l_c = \frac{1}{|G|} \sum_{g \in G} \frac{1}{|c_g|} \sum_{v \in c_g}
+              (f(g) - f(g \setminus v))
+
+    Colours are ordered by this mean less two standard errors, so that those come first which speak
+    for the answer in all graphs. The model itself is asked, whatever its kernel is, and nothing is
+    fitted.
 
     Parameters
     ----------
@@ -234,6 +246,11 @@ class NeighbourhoodDisplay(Panels):
     -----
     It takes as many predictions as the graphs have nodes. A neighbourhood is left out if it is in
     fewer than three graphs, and if more than half of its nodes are in one that comes before it.
+
+    References
+    ----------
+    Zeiler & Fergus, "Visualizing and understanding convolutional networks", ECCV 2014; Shervashidze
+    et al., "Weisfeiler-Lehman graph kernels", JMLR 12, 2011.
 
     Examples
     --------

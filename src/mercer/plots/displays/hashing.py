@@ -23,8 +23,10 @@ GREY = "#777777"
 class HashingDisplay(Display):
     r"""The S-curve of a hashing index: how often a pair is compared, over its distance.
 
-    The curve is :math:`1 - (1 - p(d)^r)^b`; beside it stands p(d), the probability of a single hash
-    function, and below it how the distances of pairs are distributed, if they are given.
+    .. math:: P(d) = 1 - (1 - p(d)^r)^b
+
+    Beside the curve stands p(d), the probability of a single hash function, and below it how the
+    distances of pairs are distributed, if they are given.
 
     Parameters
     ----------
@@ -38,6 +40,10 @@ class HashingDisplay(Display):
         The distance at which pairs are found with this probability.
     pairs : array-like, optional
         Distances of pairs of the sample.
+
+    References
+    ----------
+    Leskovec, Rajaraman & Ullman, "Mining of Massive Datasets", 3rd edition, 2020, section 3.4.
 
     Examples
     --------

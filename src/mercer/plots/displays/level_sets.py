@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 def half_axes(distance: Distance) -> np.ndarray | None:
-    r"""The half-axes of the ellipsoid :math:`\rho(x, 0) = 1`, one in each row: (d, d).
+    r"""The half-axes of an ellipsoid, one in each row: (d, d).
+
+    .. math:: \rho(x, 0)^2 = x^\top M x = 1, \qquad M v_j = \lambda_j v_j, \qquad
+              a_j = v_j / \sqrt{\lambda_j}
 
     Of the Euclidean distance with weights w they are :math:`1 / \sqrt{w_j}` along the axes, of
     Mahalanobis' distance the roots of the eigenvalues of S along its eigenvectors. The longest is

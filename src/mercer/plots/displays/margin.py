@@ -28,12 +28,15 @@ BIN_WIDTHS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 class MarginDisplay(Display):
     r"""Histogram of the functional margins of rows, for each class.
 
-    The functional margin of row i is :math:`m_i = y_i f(x_i)`, with :math:`y_i = \pm 1`. The row is
-    an error if it is negative, inside the margin if it is below 1, and else on the margin or beyond
-    it. A row adds :math:`C \max(0, 1 - m_i)` to the loss of a support vector machine, so that only
-    rows with :math:`m_i \le 1` are support vectors. For more than two classes it is the margin of
-    the true class over the best other class: for an `SVC` the smallest margin of its
-    one-against-one machines, for other classifiers the difference of two values of
+    The functional margin of row i is
+
+    .. math:: m_i = y_i f(x_i), \qquad y_i = \pm 1 .
+
+    The row is an error if it is negative, inside the margin if it is below 1, and else on the
+    margin or beyond it. A row adds :math:`C \max(0, 1 - m_i)` to the loss of a support vector
+    machine, so that only rows with :math:`m_i \le 1` are support vectors. For more than two classes
+    it is the margin of the true class over the best other class: for an `SVC` the smallest margin
+    of its one-against-one machines, for other classifiers the difference of two values of
     ``decision_function``.
 
     Parameters
@@ -63,6 +66,10 @@ class MarginDisplay(Display):
     -----
     Margins of training rows are too optimistic. For held-out rows, pass the values of
     ``cross_val_predict(..., method="decision_function")`` to `from_values`.
+
+    References
+    ----------
+    Cristianini & Shawe-Taylor, "An Introduction to Support Vector Machines", 2000.
 
     Examples
     --------

@@ -75,6 +75,11 @@ class RelevanceDisplay(ColumnLosses):
     largest learnt weights in the kernel, or change the predictions of the full fit most if they are
     made constant.
 
+    References
+    ----------
+    Lei, G'Sell, Rinaldo, Tibshirani & Wasserman, "Distribution-free predictive inference for
+    regression", Journal of the American Statistical Association 113, 2018.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

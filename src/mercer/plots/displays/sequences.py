@@ -227,9 +227,12 @@ class StretchDisplay(PartLosses):
     is made straight.
 
     A window moves along the series. In it, the points are replaced by the straight line between the
-    points beside it, and the model answers again. The loss of a point is the mean of what the
-    answer loses over the windows with this point. The model itself is asked, whatever it is, and
-    nothing is fitted.
+    points beside it, and the model f answers again. The loss of a point is the mean of what the
+    answer loses over the windows w with this point:
+
+    .. math:: l_t = \frac{1}{|\{w \ni t\}|} \sum_{w \ni t} (f(x) - f(x_w))
+
+    The model itself is asked, whatever it is, and nothing is fitted.
 
     Parameters
     ----------
@@ -245,6 +248,10 @@ class StretchDisplay(PartLosses):
     -----
     Two stretches that say the same have little loss each, since either is enough. A straight line
     is something that a model may take for a sign too: look at several widths.
+
+    References
+    ----------
+    Zeiler & Fergus, "Visualizing and understanding convolutional networks", ECCV 2014.
 
     Examples
     --------

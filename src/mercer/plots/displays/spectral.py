@@ -34,7 +34,9 @@ VISIBLE = 1e-14  # smaller parts of a trace are rounding errors
 
 @display
 class SpectrumDisplay(Display):
-    r"""Eigenvalues :math:`\lambda_1 \ge \lambda_2 \ge \ldots` of K / n, in decreasing order.
+    r"""Eigenvalues of K / n, in decreasing order.
+
+    .. math:: \tfrac1n K v_i = \lambda_i v_i, \qquad \lambda_1 \ge \lambda_2 \ge \ldots
 
     If they fall fast, few directions of feature space matter, and a low-rank model is enough. If
     they hardly fall, every sample is similar only to itself.
@@ -50,6 +52,11 @@ class SpectrumDisplay(Display):
     ----------
     eigenvalues : ndarray of shape (n,)
         Eigenvalues in decreasing order.
+
+    References
+    ----------
+    Shawe-Taylor, Williams, Cristianini & Kandola, "On the eigenspectrum of the Gram matrix and the
+    generalization error of kernel-PCA", IEEE Transactions on Information Theory 51, 2005.
 
     Examples
     --------
@@ -117,12 +124,13 @@ class SpectrumDisplay(Display):
 
 @display
 class RankErrorDisplay(Display):
-    r"""The share of the trace, :math:`\mathrm{tr}(K - \hat K) / \mathrm{tr}\,K`, that a Gram matrix
-    :math:`\hat K` of low rank lacks, by the number of its centres.
+    r"""The share of the trace that a Gram matrix of low rank lacks, by the number r of its centres.
 
-    Beside it stands the least that any matrix of that rank lacks: the sum of the eigenvalues of K
-    beyond the first ones, divided by the sum of all. Where both fall fast, few centres are enough;
-    where they hardly fall, no low rank is enough.
+    .. math:: \frac{\mathrm{tr}(K - \hat K_r)}{\mathrm{tr}\,K}
+              \ge \frac{\sum_{i > r} \lambda_i}{\sum_i \lambda_i}
+
+    Beside it stands the right side, the least that any matrix of that rank lacks. Where both fall
+    fast, few centres are enough; where they hardly fall, no low rank is enough.
 
     Parameters
     ----------
