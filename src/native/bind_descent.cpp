@@ -5,6 +5,7 @@
 // neighbours a list keeps does not depend on the order in which they come.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -440,7 +441,7 @@ void bind_descent(nb::module_& m) {
         [](Matrix<const float> X, bool squared, Matrix<const int32_t> links,
            Matrix<const int32_t> children, Matrix<const int32_t> pivots, Numbers<const float> bounds,
            Numbers<const int32_t> starts, Matrix<const float> Z, Matrix<const float> table,
-           size_t wide, Matrix<int32_t> out) {
+           Numbers<const int32_t> own, size_t probes, size_t wide, Matrix<int32_t> out) {
             const Rows rows = rows_of(X, squared), asked = rows_of(Z, squared);
             const size_t n = rows.n, q = asked.n, count = out.shape(1), width = links.shape(1);
             const size_t nodes = children.shape(0), m = table.shape(1), leaves = starts.shape(0) - 1;
@@ -450,10 +451,13 @@ void bind_descent(nb::module_& m) {
             wants(children.shape(1) == 2 && pivots.shape(0) == nodes && pivots.shape(1) == 2 &&
                       bounds.shape(0) == nodes && starts.shape(0) == nodes + 2,
                   "there must be pivots and a bound for each node, and one leaf more");
+            wants(own.size() == q, "there must be a row of its own, or -1, for each query");
             wants(wide >= count && count > 0, "walks must be as wide as the results");
-            check_aligned(links, children, pivots, bounds, starts, table, out);
+            wants(probes > 0, "walks must begin in a leaf");
+            check_aligned(links, children, pivots, bounds, starts, table, own, out);
+            wants_rows(own, n, -1);
             const int32_t *next = links.data(), *child = children.data(), *pivot = pivots.data(),
-                          *first = starts.data();
+                          *first = starts.data(), *own_rows = own.data();
             const float *bound = bounds.data(), *far = table.data();
             int32_t* found = out.data();
             nb::gil_scoped_release release;
@@ -469,20 +473,36 @@ void bind_descent(nb::module_& m) {
             std::vector<uint32_t> met(n, 0);
             std::vector<int32_t> some;
             std::vector<float> gaps;
+            std::vector<std::pair<float, int32_t>> others;  // a heap of branches not taken
             for (size_t i = 0; i < q; ++i) {
                 const float* mine = far + i * m;
-                int32_t node = nodes ? 0 : ~0;
-                while (node >= 0) {
-                    const float gap = mine[pivot[2 * node]] - mine[pivot[2 * node + 1]];
-                    node = child[2 * node + (gap >= bound[node])];
-                }
-                const size_t leaf = std::min(static_cast<size_t>(~node), leaves - 1);
-                pool.clear();
-                some.clear();
-                for (int32_t row = first[leaf]; row < first[leaf + 1]; ++row) some.push_back(row);
                 const auto self = static_cast<int32_t>(i);
                 const auto stamp = static_cast<uint32_t>(i + 1);
-                for (const int32_t row : some) met[row] = stamp;
+                if (own_rows[i] >= 0) met[own_rows[i]] = stamp;
+                pool.clear();
+                some.clear();
+                others.assign(1, {0.0f, nodes ? 0 : ~0});
+                for (size_t probe = 0; probe < probes && !others.empty(); ++probe) {
+                    // the branch whose bound is nearest, as others cross it by least
+                    std::pop_heap(others.begin(), others.end(), std::greater<>());
+                    auto [crossed, node] = others.back();
+                    others.pop_back();
+                    while (node >= 0) {
+                        const float gap = mine[pivot[2 * node]] - mine[pivot[2 * node + 1]];
+                        const float over = gap - bound[node];
+                        const bool right = gap >= bound[node];
+                        others.emplace_back(std::max(crossed, std::fabs(over)),
+                                            child[2 * node + !right]);
+                        std::push_heap(others.begin(), others.end(), std::greater<>());
+                        node = child[2 * node + right];
+                    }
+                    const size_t leaf = std::min(static_cast<size_t>(~node), leaves - 1);
+                    for (int32_t row = first[leaf]; row < first[leaf + 1]; ++row)
+                        if (met[row] != stamp) {
+                            met[row] = stamp;
+                            some.push_back(row);
+                        }
+                }
                 size_t at = 0;  // no row before this one is left
                 while (true) {
                     gaps.resize(some.size());
@@ -513,7 +533,8 @@ void bind_descent(nb::module_& m) {
         nb::arg("X").noconvert(), nb::arg("squared"), nb::arg("links").noconvert(),
         nb::arg("children").noconvert(), nb::arg("pivots").noconvert(), nb::arg("bounds").noconvert(),
         nb::arg("starts").noconvert(), nb::arg("Z").noconvert(), nb::arg("table").noconvert(),
-        nb::arg("wide"), nb::arg("out").noconvert());
+        nb::arg("own").noconvert(), nb::arg("probes"), nb::arg("wide"),
+        nb::arg("out").noconvert());
     // The walks of many queries whose distances are computed elsewhere. Each opens the nearest row in
     // its view that is not closed, and lists those of the linked rows that it has not seen. Numbers of
     // no row are passed over, as to check all links would take longer than a step.

@@ -108,11 +108,18 @@ def test_walks_find_the_nearest_rows():
         for q in links[p, K:][links[p, K:] >= 0]:
             assert p in found[0][q]
     out = np.empty((N, 3), np.int32)
-    _native.descent_walk(
-        held, True, links, children, pivots, bounds, starts, held, table[order], N, out
-    )
-    wanted = np.argsort(FAR[order][:, order], axis=1)[:, :3]
-    assert (out == wanted).mean() > 0.99
+    tree = children, pivots, bounds, starts
+    for own, first in ((np.full(N, -1, np.int32), 0), (EVERY, 1)):
+        _native.descent_walk(held, True, links, *tree, held, table[order], own, 1, N, out)
+        wanted = np.argsort(FAR[order][:, order], axis=1)[:, first : first + 3]
+        assert (out == wanted).mean() > 0.99
+    # without links a walk sees the leaves at which it begins: more of them, and at last all rows
+    alone, shares = np.full_like(links, -1), []
+    for probes in (1, 2, 4, len(starts) - 1, 1000):
+        _native.descent_walk(held, True, alone, *tree, held, table[order], own, probes, N, out)
+        shares.append((out == wanted).mean())
+    assert (np.diff(shares[:4]) > 0).all()
+    assert shares[3] == shares[4] == 1
 
 
 def test_steps_of_walks_are_those_of_a_sorted_list():
@@ -178,7 +185,7 @@ def arguments(name):
         "apply": [np.zeros((4, 2), np.int32), np.zeros(4, np.float32), 0, N, ids, far, fresh],
         "links": [ids, far, np.empty((N, 2 * K), np.int32)],
         "walk": [X, True, np.zeros((N, 4), np.int32), children, pivots, bounds, starts, X, table,
-                 9, np.empty((N, 3), np.int32)],
+                 EVERY, 2, 9, np.empty((N, 3), np.int32)],
         "open": [np.zeros((N, 4), np.int32), np.zeros((2, 3), np.int32), np.zeros((2, 3), np.uint8),
                  np.zeros((2, N), np.uint8), np.empty((8, 2), np.int64)],
         "meet": [np.zeros((2, 2), np.int64), np.zeros(2), np.zeros((2, 3), np.int32),

@@ -82,6 +82,35 @@ def test_recall_beside_brute_force(distance, make):
     assert 0.95 * len(total[1]) < len(some[1]) <= len(brute.query_radius(Z, radius + 1e-6)[1])
 
 
+def baskets(n, seed, customers=200):
+    """Parts of the usual baskets of many customers, most of them as far from each other as any."""
+    rng, usual = (
+        np.random.default_rng(seed),
+        np.random.default_rng(9).integers(0, 2000, (customers, 25)),
+    )
+    return [set(rng.choice(usual[i % customers], 15).tolist()) for i in range(n)]
+
+
+def test_walks_reach_many_groups_and_the_recall_is_that_of_new_samples(monkeypatch):
+    X, Z = baskets(4000, 0), baskets(300, 1)
+    wanted = BruteForce(Jaccard()).fit(X).query(Z, 5)[0][:, -1:]
+    index = SampleDescentIndex(Jaccard()).fit(X)
+    assert (index.query(Z, 5)[0] <= wanted).mean() > 0.97
+    assert index.recall_ > 0.97
+    assert len(index.drawn_) < len(X) / 5  # a query is compared with these, and with few others
+    # most groups that come later are reached as well
+    more = baskets(600, 2, 240)
+    index.add(more)
+    far = BruteForce(Jaccard()).fit(more).query(more[200:240], 2)[0][:, 1]
+    assert (index.query(more[200:240], 2)[0][:, 1] <= far).mean() > 0.85
+    # without more entries most groups are out of reach, which the recall says
+    monkeypatch.setattr(sample_descent, "ENOUGH", 0.0)
+    index = SampleDescentIndex(Jaccard()).fit(X)
+    found = (index.query(Z, 5)[0] <= wanted).mean()
+    assert found < 0.7
+    assert abs(index.recall_ - found) < 0.2
+
+
 @pytest.mark.full
 def test_pairs_that_are_compared_grow_as_the_rows_nearly():
     shares = []

@@ -32,6 +32,8 @@ LANES = 16  # rows have a multiple of so many numbers, as in src/native/bind_des
 PARTITIONS, LEAF = 8, 64  # one partition alone would never be left again
 PART = 1024  # rows of a step that one thread joins
 STEP = 1024  # queries of a task
+# leaves at which a walk begins: a query just across a bound has its neighbours behind it
+PROBES = 6
 FARTHEST = 1e15  # of a query, in units of the largest number of the rows
 
 
@@ -248,18 +250,18 @@ class DescentIndex(GraphIndex):
 
         return descend(n, k, STRIP, begin, join, self.n_jobs, known)
 
-    def _walked(self, rows: np.ndarray, count: int) -> np.ndarray:
-        """Numbers of near rows of each query, the nearest first."""
+    def _walked(self, rows: np.ndarray, count: int, own: np.ndarray | None = None) -> np.ndarray:
         Z = self._placed(rows)
         keys = np.empty((len(Z), count), np.int32)
         wide = max(int(self.expansion), count)
         table = self._table(self.placed_, self.drawn_, Z)
         tree = self.children_, self.pivots_, self.bounds_, self.starts_
+        left_out = np.full(len(Z), -1, np.int32) if own is None else own.astype(np.int32)
 
         def walk(part: slice) -> None:
             _native.descent_walk(
-                self.placed_, self._squared, self.links_, *tree, Z[part], table[part], wide,
-                keys[part],
+                self.placed_, self._squared, self.links_, *tree, Z[part], table[part],
+                left_out[part], PROBES, wide, keys[part],
             )  # fmt: skip
 
         step = max(1, min(STEP, -(-len(Z) // count_jobs(self.n_jobs))))

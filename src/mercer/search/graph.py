@@ -103,8 +103,9 @@ class GraphIndex(Index):
         """Take more encoded rows in, all of which differ."""
 
     @abstractmethod
-    def _walked(self, rows: Any, count: int) -> np.ndarray:
-        """The numbers of near rows of each row, (n, count), the nearest first; -1 for none."""
+    def _walked(self, rows: Any, count: int, own: np.ndarray | None = None) -> np.ndarray:
+        """The numbers of near rows of each row, (n, count), the nearest first; -1 for none.
+        No walk meets the row ``own`` of its query."""
 
     def insert(self, X: Samples) -> bool:
         """Rows walk to their neighbours, and the descent goes on from there."""
@@ -128,11 +129,15 @@ class GraphIndex(Index):
         self._judged, self.recall_, k = n, 1.0, min(NEAREST, n - 1)
         if k == 0:
             return
-        some = np.sort(np.random.default_rng(0).permutation(n)[:JUDGED])
+        # by another seed than the pivots, from which walks begin, and as if each were a new row
+        some = np.sort(np.random.default_rng(1).permutation(n)[:JUDGED])
         limits = kth_distances(X, self.distance_, some, k, self.memory, self.n_jobs)
-        found, numbers = GraphSearch(self, OrderedRows(X[some]), self._training).nearest(k + 1)
-        near = (found <= limits) & (numbers != self._training.order[some, None])
-        self.recall_ = float(np.minimum(near.sum(axis=1), k).mean() / k)
+        rows, keys = self.rows_[some], self._walked(self.rows_[some], k, some)
+        counts = (keys >= 0).sum(axis=1)
+        starts = np.concatenate(([0], np.cumsum(counts)))
+        D = self.reading_.listed(rows, self.rows_, keys[keys >= 0], starts, X.dtype)
+        near = np.repeat(limits[:, 0], counts) >= D
+        self.recall_ = float(near.sum() / (k * len(some)))
 
     def _check(self, n: int, each: int) -> None:
         """Refuse wrong parameters, and a graph of n rows of so many bytes beyond the memory."""

@@ -34,7 +34,8 @@ from mercer.threads import ordered_map, raise_if_stopped
 PARTITIONS, LEAF = 4, 32  # distances are costly: fewer of them than between vectors
 STRIP = 2048  # rows whose pairs are listed at a time
 TASK = 2048  # pairs of a task
-ENTRIES = 8  # pivots at which a walk begins
+ENTRIES = 8  # of the rows drawn, the nearest at which a walk begins
+ENOUGH = 0.95  # a recall that is lower asks for more rows at which walks may begin
 
 
 def _rows(index: SampleDescentIndex) -> int:
@@ -77,9 +78,10 @@ class SampleDescentIndex(GraphIndex):
     Notes
     -----
     A row is compared with some hundred others, however many there are. The recall is low where
-    samples have no structure, such as random texts, most of which are equally far apart. That of
-    new samples is also low where rows form many more groups, far from each other, than the 64 rows
-    at which walks begin: ``recall_`` says so.
+    samples have no structure, such as random texts, most of which are equally far apart. Walks
+    begin near 64 rows; where their recall is below .95, as with many groups that are far from each
+    other, at rows of which each other row is a neighbour: about one in ``connectivity``, with all
+    of which a new sample is compared.
 
     References
     ----------
@@ -99,6 +101,13 @@ class SampleDescentIndex(GraphIndex):
         self.n_compared_ = 0
         self.drawn_, self.links_, self.far_ = self._descend(X, None)
 
+    def _judge(self) -> None:
+        """Measure the recall of walks; where it is low, each row gets an entry beside it."""
+        super()._judge()
+        if self.recall_ < ENOUGH:
+            self.drawn_ = _covering(self.links_, self.drawn_)
+            super()._judge()
+
     def _insert(self, X: Samples) -> None:
         """Join new rows to the graph: from near rows that walks find, by the same descent."""
         n, k = len(self._training), self.links_.shape[1] // 2
@@ -108,7 +117,8 @@ class SampleDescentIndex(GraphIndex):
         known = Known(self.links_[:, :k], self.far_, np.stack([n + i, near[i, j]], axis=1))
         drawn, links, far = self._descend(training.X, known)
         # walks begin at some of the new rows too, as many as there are of the others
-        some = np.linspace(0, len(drawn) - 1, min(len(drawn), -(-PIVOTS * len(i) // (n * k))))
+        share = -(-len(self.drawn_) * len(i) // (n * k))
+        some = np.linspace(0, len(drawn) - 1, min(len(drawn), share))
         self.drawn_ = np.append(self.drawn_, drawn[np.unique(some.astype(np.int64))])
         self._training, self.links_, self.far_ = training, links, far
 
@@ -173,22 +183,29 @@ class SampleDescentIndex(GraphIndex):
         tiles = exact_tiles(self.distance_, self._training.X)
         return Measure(tiles, self._training.prepare(tiles), self.n_jobs)
 
-    def _walked(self, rows: Samples, count: int) -> np.ndarray:
+    def _walked(self, rows: Samples, count: int, own: np.ndarray | None = None) -> np.ndarray:
         n, q, measure = len(self._training), rows.shape[0], self.reading_
-        parts = [self._walk(measure, rows[part], count) for part in slices(q, max(1, SEEN // n))]
-        return np.concatenate(parts)
+        left_out = np.full(q, -1) if own is None else own
+        parts = slices(q, max(1, SEEN // n))
+        return np.concatenate(
+            [self._walk(measure, rows[part], left_out[part], count) for part in parts]
+        )
 
-    def _walk(self, measure: Measure, Z: Samples, count: int) -> np.ndarray:
+    def _walk(self, measure: Measure, Z: Samples, own: np.ndarray, count: int) -> np.ndarray:
         """Numbers of near rows of each query, (q, count), -1 where none is known."""
         n, q, wide = len(self._training), Z.shape[0], max(int(self.expansion), count)
         table = measure.table(Z, self.drawn_)
+        table[self.drawn_ == own[:, None]] = np.inf
         entries = np.argsort(table, axis=1, kind="stable")[:, :ENTRIES]
         ids, far = np.full((q, wide), -1, np.int32), np.full((q, wide), np.inf)
         some = min(entries.shape[1], wide)
         ids[:, :some] = self.drawn_[entries[:, :some]]
         far[:, :some] = np.take_along_axis(table, entries[:, :some], axis=1)
-        closed, seen = (ids < 0).view(np.uint8), np.zeros((q, n), np.uint8)
+        seen, known = np.zeros((q, n), np.uint8), own >= 0
         np.put_along_axis(seen, ids[:, :some].astype(np.int64), 1, axis=1)
+        seen[known, own[known]] = 1
+        ids[ids == own[:, None]] = -1
+        closed = (ids < 0).view(np.uint8)
         room = np.empty((q * self.links_.shape[1], 2), np.int64)
         while count_new := _native.descent_open(self.links_, ids, closed, seen, room):
             pairs = room[:count_new]
@@ -233,6 +250,29 @@ class Measure:
         pairs = np.stack([rows, ids.astype(np.int64)], axis=1)
         powers = self.of_pairs(Z, pairs, np.full(len(pairs), np.inf))
         return (powers ** (1 / self.tiles.exponent)).astype(dtype)
+
+
+def _covering(links: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """Rows such that each row is one of them or linked from one, (m,): those given, and others by
+    Luby's rounds: a row whose rank is lowest among all that it is linked with is taken.
+
+    Luby, "A simple parallel algorithm for the maximal independent set problem", SIAM Journal on
+    Computing 15, 1986.
+    """
+    n = len(links)
+    rank = np.append(np.random.default_rng(0).permutation(n), n)  # links without a row are -1
+    taken, free = np.zeros(n, bool), np.ones(n, bool)
+    taken[drawn] = True
+    new = drawn
+    while True:
+        free[new] = False
+        free[links[new][links[new] >= 0]] = False
+        rank[:n][~free] = n
+        rows = np.flatnonzero(free)
+        if not len(rows):
+            return np.flatnonzero(taken).astype(np.int32)
+        new = rows[rank[rows] < rank[links[rows]].min(axis=1)]
+        taken[new] = True
 
 
 def _joined(newer: np.ndarray, older: np.ndarray, n: int) -> np.ndarray:
