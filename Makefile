@@ -13,7 +13,7 @@ NATIVE := CMakeLists.txt $(wildcard src/native/*)
 help:
 	@echo "make demo    fit, explain and use a model of throws at a basket"
 	@echo "make test    lint, spelling, types, import direction, doctests, and the tests of the quick lane"
-	@echo "make quick FILE=src/mercer/gram/tiled.py   the tests that this file touches; without FILE, those"
+	@echo "make quick FILE=src/mercer/gram/build.py   the tests that this file touches; without FILE, those"
 	@echo "             that the files touch which git says have changed"
 	@echo "make test-all     these, and then everything else: pages, every pair, scikit-learn's tests, soak,"
 	@echo "             fuzzing"

@@ -19,7 +19,7 @@ import mercer.learners.perceptrons.perceptron
 from mercer import search
 from mercer.dedup import signing
 from mercer.distances import Minkowski, comparison, products
-from mercer.gram import DenseGram, TiledGram, gram, lapack, low_rank, operator, tiled
+from mercer.gram import DenseGram, TiledGram, build, gram, lapack, low_rank, operator
 from mercer.gram.operator import MatrixPart
 from mercer.kernels import (
     RBF,
@@ -97,7 +97,7 @@ def test_products_and_rows_of_many_tiles_are_those_of_one(case, small):
     wanted = [gram(bound, A), gram(bound, A, B), gram(bound, B, A)]
     wanted = [(K.dense(), K @ v[: K.shape[1]], K.rows(some), K.diag()) for K in wanted]
     small(operator, EDGE=4, STRIP=2)
-    small(tiled, STRIP=3, WIDE=6)
+    small(build, STRIP=3, WIDE=6)
     small(low_rank, PRODUCT=4)
     for K, (dense, product, rows, diagonal) in zip(
         (gram(bound, A), gram(bound, A, B), gram(bound, B, A)), wanted
@@ -191,7 +191,7 @@ def test_rows_of_costly_pairs(small, cost):
     K = gram(RBF(0.5), X, Z)
     rows = K.rows([4, 2])
     K.cost = cost
-    small(tiled, STRIP=5, WIDE=8, WORK=100.0)
+    small(build, STRIP=5, WIDE=8, WORK=100.0)
     assert_allclose(K.rows([4, 2]), rows, rtol=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""The tests that changed files touch: ``make quick FILE=src/mercer/gram/tiled.py``, or several.
+"""The tests that changed files touch: ``make quick FILE=src/mercer/gram/build.py``, or several.
 
 They are the examples of the file itself; the test files and pages that import a name which the file
 defines, by whatever face; and of the tests of its room those that import a name of a file which

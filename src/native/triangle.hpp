@@ -1,4 +1,4 @@
-// Products with the upper triangle of a symmetric matrix; called by gram/tiled.py.
+// Products with the upper triangle of a symmetric matrix; called by gram/build.py.
 #pragma once
 #include <cstddef>
 

@@ -21,11 +21,11 @@ from mercer.gram import (
     ShiftedGram,
     TiledGram,
     TriangleGram,
+    build,
     gram,
     held_for_products,
     pivoted_cholesky,
     place,
-    tiled,
 )
 from mercer.gram.operator import require
 from mercer.kernels import RBF, FromFunction, Laplacian, Linear, Precomputed, QueryKey, TableKernel
@@ -221,7 +221,7 @@ def test_a_triangle_has_the_products_of_the_matrix(columns):
 def test_short_strips_of_a_triangle_are_as_good(monkeypatch):
     V = np.random.default_rng(0).normal(size=(len(LONG32), 5)).astype(np.float32)
     whole = TriangleGram(gram(RBF(0.1), LONG32))
-    monkeypatch.setattr(tiled, "PANEL", 7)
+    monkeypatch.setattr(build, "PANEL", 7)
     short = TriangleGram(gram(RBF(0.1), LONG32, place=Place(n_jobs=2)))
     assert_array_equal(short.dense(), whole.dense())
     assert_allclose(short @ V, whole @ V, atol=1e-4)

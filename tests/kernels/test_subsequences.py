@@ -11,8 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import oracles
 from mercer import _native
-from mercer.gram import Place, gram
-from mercer.gram.tiled import TiledGram
+from mercer.gram import Place, TiledGram, gram
 from mercer.kernels import (
     RBF,
     AllSubsequences,

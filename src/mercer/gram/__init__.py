@@ -4,7 +4,7 @@ place.py says what ``memory=`` means, and refuses; build.py asks the makers. Wha
 memory and what is streamed is decided in operator.py (`fits`, `held`).
 """
 
-from mercer.gram.build import gram, register
+from mercer.gram.build import TiledGram, TriangleGram, gram, held_for_products, register
 from mercer.gram.combined import (
     CentredGram,
     CombinedGram,
@@ -25,7 +25,6 @@ from mercer.gram.low_rank import (
 )
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart, ScaledGram, require
 from mercer.gram.place import ApproximationWarning, Place, PlaceOfLearner, PreparedSide
-from mercer.gram.tiled import TiledGram, TriangleGram, held_for_products
 
 __all__ = [
     "CentredGram", "CombinedGram", "CrossFeatureGram", "DenseGram", "FactoredGram",
