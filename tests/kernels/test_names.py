@@ -20,7 +20,7 @@ from mercer import (
     OneClassSVM,
 )
 from mercer.kernels import ChiSquared
-from mercer.kernels.names import NAMED
+from mercer.kernels.from_function import NAMED
 
 LEARNERS = [
     KernelRidge,

@@ -11,7 +11,7 @@ from mercer.kernels.bags import Bhattacharyya, GaussianMeanMap, MeanMap
 from mercer.kernels.base import Formula, GramProducts, Kernel, Layer, NotSeparable, Radial, Term
 from mercer.kernels.convolution import Convolutions
 from mercer.kernels.dot import ANOVA, AllSubsets, Cosine, Linear, Polynomial, Sigmoid
-from mercer.kernels.from_function import FromDistance, FromFunction, Precomputed
+from mercer.kernels.from_function import FromDistance, FromFunction, Precomputed, as_kernel
 from mercer.kernels.graph_counts import VertexHistogram, WeisfeilerLehman, WLOptimalAssignment
 from mercer.kernels.graph_parts import Graphlets, Propagation, ShortestPath
 from mercer.kernels.kmers import Spectrum
@@ -21,7 +21,6 @@ from mercer.kernels.matern import ExponentialPower, Matern, RationalQuadratic
 from mercer.kernels.mercer_check import MercerCheck, check_mercer, repair
 from mercer.kernels.mismatches import GappedKmer, Mismatch
 from mercer.kernels.molecules import AtomAssignment, AtomPairs, Descriptors, Morgan, Torsions
-from mercer.kernels.names import as_kernel
 from mercer.kernels.nodes import Diffusion, PStepWalk, RegularisedLaplacian
 from mercer.kernels.query_key import QueryKey
 from mercer.kernels.radial import RBF, Laplacian, scale_gamma
@@ -72,13 +71,13 @@ from mercer.kernels.convolution import (
     ScaledCounts,
     WithDifferences,
 )
+from mercer.kernels.from_function import NAMED
 from mercer.kernels.graph_counts import (
     colours as node_colours,
     graph_distance,
     graph_kernel,
     label_counter,
 )
-from mercer.kernels.names import NAMED
 from mercer.kernels.sets import histogram_gamma
 from mercer.kernels.trees import subtree_counter, subtree_kernel, tree_distance, tree_kernel
 
