@@ -11,6 +11,7 @@ from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.comparison import Meaning
 from mercer.distances.products import check_weights
+from mercer.estimator import documented
 from mercer.persistence import fields, unread
 from mercer.samples import Categories, Samples, float_array
 
@@ -80,8 +81,16 @@ class Match(Distance):
 
 @fields(counts=unread)
 class _Frequencies(Distance):
-    """Abstract: a sum over columns with the counts of each value in the training sample, learnt by
-    ``bind``; define ``term``."""
+    r"""Abstract: a sum over columns with the counts of each value in the training sample, learnt by
+    ``bind``; define ``term``.
+
+    Parameters
+    ----------
+    counts : list of arrays, optional
+        The counts f of each column. None means that ``bind`` counts them.
+    weights : array-like of shape (c,), optional
+        One weight :math:`w_j \ge 0` for each of the c columns. None means 1 for each.
+    """
 
     kind = "categories"
 
@@ -138,6 +147,7 @@ class _Frequencies(Distance):
         return [np.asarray(f) for f in self.counts]
 
 
+@documented
 class SmoothedMatch(_Frequencies):
     r"""Match in which two rows that share a rare value are closer than with a frequent value.
 
@@ -147,13 +157,6 @@ class SmoothedMatch(_Frequencies):
 
     where f(m) is the count of value m among the l training rows. In general ρ(x, x) > 0, so it is
     not a metric.
-
-    Parameters
-    ----------
-    counts : list of arrays, optional
-        The counts f of each column. None means that ``bind`` counts them.
-    weights : array-like of shape (c,), optional
-        One weight :math:`w_j \ge 0` for each of the c columns. None means 1 for each.
 
     Notes
     -----
@@ -186,6 +189,7 @@ class SmoothedMatch(_Frequencies):
         return np.where(same, x[:, None], 1).astype(X.dtype, copy=False)
 
 
+@documented
 class LogFrequency(_Frequencies):
     r"""Match in which two different values are closer if they are rare.
 
@@ -193,13 +197,6 @@ class LogFrequency(_Frequencies):
 
     where f is the count in the training sample, or 1 for a value that is not in it (with 0, such a
     value would have distance 0 to all others). It is not a metric.
-
-    Parameters
-    ----------
-    counts : list of arrays, optional
-        The counts f of each column. None means that ``bind`` counts them.
-    weights : array-like of shape (c,), optional
-        One weight :math:`w_j \ge 0` for each of the c columns. None means 1 for each.
 
     Notes
     -----

@@ -147,7 +147,7 @@ class CentredGram(AlteredGram):
 
 
 class ShiftedGram(AlteredGram):
-    r"""K + diag(shift), used for ridge regression and to repair kernels.
+    r"""K + diag(shift), for ridge regression (Hoerl & Kennard 1970) and to repair kernels.
 
     .. math:: \tilde K = K + \mathrm{diag}(s), \qquad \tilde K v = K v + s \circ v
 
@@ -158,11 +158,6 @@ class ShiftedGram(AlteredGram):
     K : GramOperator of shape (n, n)
     shift : float or array of shape (n,)
         Number that is added to each diagonal entry.
-
-    References
-    ----------
-    Hoerl & Kennard, "Ridge regression: biased estimation for nonorthogonal problems",
-    Technometrics 12, 1970.
 
     Examples
     --------

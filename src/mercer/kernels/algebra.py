@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Meaning, OnSameSamples, dense_rows
+from mercer.estimator import estimator
 from mercer.kernels.base import NODES, Formula, Kernel, NotSeparable, Term, from_logs
 from mercer.kernels.separable import multiplied, scaled, single_factors
 from mercer.samples import Prepared, Samples, float_array, is_number
@@ -63,8 +64,14 @@ class Node(OnSameSamples, Kernel):
         return reduce(lambda samples, child: child.support(samples), self.children(), X)
 
 
+@estimator
 class Unary(Node):
-    """Abstract: a kernel made of one other kernel, ``kernel``."""
+    """Abstract: a kernel made of one other kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    """
 
     kernel: Kernel
 
@@ -93,15 +100,25 @@ def _added(parts: list[list[np.ndarray]]) -> list[np.ndarray]:
     return [reduce(np.add, each) for each in zip(*parts)]
 
 
-class Sum(Node):
-    r"""Sum of two kernels
-
-    .. math:: k(x, z) = k_{\mathrm{left}}(x, z) + k_{\mathrm{right}}(x, z) .
+@estimator
+class Two(Node):
+    """Abstract: a kernel made of two others.
 
     Parameters
     ----------
     left, right : Kernel
         Two kernels on the same kind of samples.
+    """
+
+    left: Kernel
+    right: Kernel
+
+
+@estimator
+class Sum(Two):
+    r"""Sum of two kernels
+
+    .. math:: k(x, z) = k_{\mathrm{left}}(x, z) + k_{\mathrm{right}}(x, z) .
 
     Notes
     -----
@@ -119,10 +136,6 @@ class Sum(Node):
     """
 
     meaning = Meaning("{left} + {right}", "the sum of two kernels: either may make rows alike")
-
-    def __init__(self, left: Kernel, right: Kernel):
-        self.left = left
-        self.right = right
 
     def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         (x, x_right), (z, z_right) = (side.parts for side in self.sides(X, Z))
@@ -146,15 +159,11 @@ class Sum(Node):
         return np.hstack([dense_rows(self.left.features(X)), dense_rows(self.right.features(X))])
 
 
-class Product(Node):
+@estimator
+class Product(Two):
     r"""Product of two kernels
 
     .. math:: k(x, z) = k_{\mathrm{left}}(x, z) \, k_{\mathrm{right}}(x, z) .
-
-    Parameters
-    ----------
-    left, right : Kernel
-        Two kernels on the same kind of samples.
 
     Notes
     -----
@@ -174,10 +183,6 @@ class Product(Node):
     meaning = Meaning(
         "[{left}] · [{right}]", "the product of two kernels: rows must be alike in both"
     )
-
-    def __init__(self, left: Kernel, right: Kernel):
-        self.left = left
-        self.right = right
 
     def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         (x, x_right), (z, z_right) = (side.parts for side in self.sides(X, Z))
@@ -200,6 +205,7 @@ class Product(Node):
         )
 
 
+@estimator
 class Scaled(Unary):
     r"""A kernel times a positive number
 
@@ -209,7 +215,6 @@ class Scaled(Unary):
 
     Parameters
     ----------
-    kernel : Kernel
     factor : float > 0
 
     Notes
@@ -231,9 +236,7 @@ class Scaled(Unary):
 
     free = ("factor",)
 
-    def __init__(self, kernel: Kernel, factor: float):
-        self.kernel = kernel
-        self.factor = factor
+    factor: float
 
     def validate(self) -> None:
         super().validate()
@@ -269,6 +272,7 @@ class Scaled(Unary):
         return dense_rows(self.kernel.features(X)) * X.dtype.type(np.sqrt(self.factor))
 
 
+@estimator
 class Power(Unary):
     r"""Integer power of a kernel
 
@@ -278,7 +282,6 @@ class Power(Unary):
 
     Parameters
     ----------
-    kernel : Kernel
     exponent : int >= 1
 
     Notes
@@ -298,9 +301,7 @@ class Power(Unary):
 
     meaning = Meaning("[{kernel}]^{exponent}", "{kernel}")
 
-    def __init__(self, kernel: Kernel, exponent: int):
-        self.kernel = kernel
-        self.exponent = exponent
+    exponent: int
 
     def validate(self) -> None:
         super().validate()
@@ -328,14 +329,11 @@ class Power(Unary):
         return reduce(feature_products, [F] * int(self.exponent))
 
 
+@estimator
 class Exponential(Unary):
     r"""Exponential of a kernel
 
     .. math:: k(x, z) = \exp κ(x, z) .
-
-    Parameters
-    ----------
-    kernel : Kernel
 
     Notes
     -----
@@ -354,9 +352,6 @@ class Exponential(Unary):
     """
 
     meaning = Meaning("exp[{kernel}]", "{kernel}")
-
-    def __init__(self, kernel: Kernel):
-        self.kernel = kernel
 
     def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         K = self.inner_block(X, Z)
@@ -383,6 +378,7 @@ class Exponential(Unary):
         return from_logs(self.inner_diag(X))
 
 
+@estimator
 class Convex(Node):
     r"""Convex combination
 
@@ -414,9 +410,8 @@ class Convex(Node):
 
     meaning = Meaning("mean of {kernels}", "the weighted mean of several kernels")
 
-    def __init__(self, kernels: list[Kernel], weights: Any = None):
-        self.kernels = kernels
-        self.weights = weights
+    kernels: list[Kernel]
+    weights: Any = None
 
     def validate(self) -> None:
         listed = isinstance(self.kernels, (list, tuple)) and self.kernels

@@ -76,10 +76,6 @@ class FromDistance(Falling):
     def distance(self) -> Distance:
         return self.rho
 
-    @property
-    def positive_definite(self) -> bool | None:  # type: ignore[override]
-        return True if self.power <= self.rho.definite_up_to else None
-
     def validate(self) -> None:
         if not isinstance(self.rho, Distance):
             raise TypeError(f"rho={self.rho!r}: FromDistance needs a Mercer distance.")

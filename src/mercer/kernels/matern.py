@@ -22,6 +22,7 @@ from mercer.kernels.radial import (
 from mercer.samples import check_positive, is_number
 
 
+@estimator
 class Matern(OfMetric):
     r"""Matérn kernel of smoothness ν
 
@@ -60,10 +61,9 @@ class Matern(OfMetric):
     free = ("length_scale",)
     unit = "length_scale"
 
-    def __init__(self, nu: float = 1.5, length_scale: float = 1.0, metric: Distance | None = None):
-        self.nu = nu
-        self.length_scale = length_scale
-        self.metric = metric
+    nu: float = 1.5
+    length_scale: float = 1.0
+    metric: Distance | None = None
 
     @property
     def definite_power(self) -> float:  # type: ignore[override]
@@ -123,6 +123,7 @@ def _matern_bessel(t: np.ndarray, nu: float) -> np.ndarray:
     return K.astype(t.dtype)
 
 
+@estimator
 class ExponentialPower(Falling, OfMetric):
     r"""Exponential power kernel
 
@@ -169,14 +170,9 @@ class ExponentialPower(Falling, OfMetric):
     free = ("scale",)
     unit = "scale"
 
-    def __init__(self, scale: float = 1.0, power: float = 1.0, metric: Distance | None = None):
-        self.scale = scale
-        self.power = power
-        self.metric = metric
-
-    @property
-    def definite_power(self) -> float:  # type: ignore[override]
-        return self.power
+    scale: float = 1.0
+    power: float = 1.0
+    metric: Distance | None = None
 
     @property
     def rate(self) -> float:

@@ -273,6 +273,10 @@ class Falling(Radial):
         """The factor of ρ ** power."""
 
     @property
+    def positive_definite(self) -> bool | None:  # type: ignore[override]
+        return True if self.power <= self.distance.definite_up_to else None
+
+    @property
     def power_of_raw(self) -> float:
         """The power of what ``distance.raw`` returns."""
         return self.power / self.distance.exponent
@@ -304,10 +308,6 @@ class Bandwidth(Falling, OfMetric):
     def __init__(self, gamma: float | str = 1.0, metric: Distance | None = None):
         self.gamma = gamma
         self.metric = metric
-
-    @property
-    def definite_power(self) -> float:  # type: ignore[override]
-        return self.power
 
     @property
     def rate(self) -> float:

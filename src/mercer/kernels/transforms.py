@@ -25,16 +25,13 @@ SEEN_WORK = 2e9  # most operations of this test
 STRIP = 512  # rows whose means are computed at a time
 
 
+@estimator
 class Normalised(Unary):
     r"""The cosine in the feature space of a kernel κ
 
     .. math:: k(x, z) = \frac{κ(x, z)}{\sqrt{κ(x, x) \, κ(z, z)}} ,
 
     which is 0 if κ(x, x) or κ(z, z) is 0.
-
-    Parameters
-    ----------
-    kernel : Kernel
 
     Notes
     -----
@@ -53,9 +50,6 @@ class Normalised(Unary):
     """
 
     meaning = Meaning("k₀(x, z) / √(k₀(x, x) k₀(z, z)), k₀ = {kernel}", "{kernel}")
-
-    def __init__(self, kernel: Kernel):
-        self.kernel = kernel
 
     def bind(
         self, X: Samples, y: np.ndarray | None = None, sample_weight: ArrayLike | None = None
@@ -154,7 +148,6 @@ class Centred(Unary):
 
     Parameters
     ----------
-    kernel : Kernel
     sample : samples, optional
         The training sample x_i. None means the sample that ``bind`` is called with.
     mean : float, optional
@@ -185,7 +178,6 @@ class Centred(Unary):
 
     meaning = Meaning("k₀(x, z), centred on the training rows, k₀ = {kernel}", "{kernel}")
 
-    kernel: Kernel
     sample: Any = None
     mean: float | None = None
     sample_weight: Any = None
@@ -245,6 +237,7 @@ class Centred(Unary):
         return self.inner_diag(X) - 2 * X.parts[1] + X.dtype.type(self.mean)
 
 
+@estimator
 class Modulated(Unary):
     r"""A kernel κ times a real function f of both samples
 
@@ -252,7 +245,6 @@ class Modulated(Unary):
 
     Parameters
     ----------
-    kernel : Kernel
     function : callable
         The function f. It takes encoded samples and returns values of shape (n,).
 
@@ -273,9 +265,7 @@ class Modulated(Unary):
 
     meaning = Meaning("f(x) f(z) · [{kernel}]", "{kernel}; each row has its own factor")
 
-    def __init__(self, kernel: Kernel, function: Callable):
-        self.kernel = kernel
-        self.function = function
+    function: Callable
 
     def validate(self) -> None:
         super().validate()
@@ -314,6 +304,7 @@ class Modulated(Unary):
         return f
 
 
+@estimator
 class Mapped(Unary):
     r"""A kernel κ of transformed samples
 
@@ -321,7 +312,6 @@ class Mapped(Unary):
 
     Parameters
     ----------
-    kernel : Kernel
     transform : callable
         The transform g. It takes encoded samples and returns encoded samples with as many rows.
 
@@ -342,9 +332,7 @@ class Mapped(Unary):
 
     meaning = Meaning("k₀(g(x), g(z)), k₀ = {kernel}", "{kernel}; rows are transformed first")
 
-    def __init__(self, kernel: Kernel, transform: Callable):
-        self.kernel = kernel
-        self.transform = transform
+    transform: Callable
 
     def validate(self) -> None:
         super().validate()

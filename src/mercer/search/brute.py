@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.distances import Distance, dense_rows
+from mercer.estimator import documented
 from mercer.gram import Place
 from mercer.persistence import fields, length_of, offsets
 from mercer.samples import Samples
@@ -266,26 +267,13 @@ def kth_distances(
     _low=length_of(lambda index: len(index._bounds) - 1),
     _high=length_of(lambda index: len(index._bounds) - 1),
 )
+@documented
 class BruteForce(Index):
     r"""An index that compares each query with each row of the training sample.
 
     .. math:: d(z, x_{i_1}) \le \ldots \le d(z, x_{i_k}) \le d(z, x_j) \text{ for all other } j
 
     Results have the shape (queries, k).
-
-    Parameters
-    ----------
-    distance : Distance
-    memory : int, str or None
-        Budget in bytes or as "4GB" for tiles and results; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores. Results do not depend on it.
-
-    Attributes
-    ----------
-    distance_ : Distance
-        The distance, bound to the training sample.
-    n_samples_fit_ : int
 
     See Also
     --------

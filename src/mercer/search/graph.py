@@ -65,7 +65,6 @@ class GraphIndex(Index):
 
     Parameters
     ----------
-    distance : Distance
     connectivity : int >= 2
         Neighbours of a row in the graph: ask for no more of the training rows. More of them make
         it more exact, and take longer.
@@ -73,16 +72,9 @@ class GraphIndex(Index):
         Rows that the walk of a query keeps in view; more find more neighbours and take longer.
     memory : int, str or None
         Budget in bytes or as "4GB" for the graph; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores. Results do not depend on it.
 
     Attributes
     ----------
-    distance_ : Distance
-        The distance, bound to the training sample.
-    n_samples_fit_ : int
-    numbers_ : ndarray of shape (n,), int64, of n rows
-        The number of each row, ascending.
     recall_ : float
         The share of the 10 nearest of 50 rows that their walks find, compared with brute force:
         measured by `fit`, and by `add` once a tenth of the rows is new.

@@ -95,7 +95,7 @@ class Index(BaseEstimator, ABC):
     memory : int, str or None
         Budget in bytes or as "4GB" for tiles and results; None means half of what is free.
     n_jobs : int or None
-        Threads; None means all cores.
+        Threads; None means all cores. Results do not depend on it.
 
     Attributes
     ----------

@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike
 
 from mercer import _native
 from mercer.distances import Coordinates, dense_rows
+from mercer.estimator import documented
 from mercer.gram import Place
 from mercer.persistence import fields, floats, number, permutation, whole
 from mercer.samples import Samples
@@ -137,6 +138,7 @@ class BoxTree(VectorRows):
         return asked.rows, asked.own, self.weights, self.p, asked.safe
 
 
+@documented
 class KDTree(Index):
     r"""An index of rows of numbers in a tree of boxes, for few columns.
 
@@ -150,16 +152,9 @@ class KDTree(Index):
     distance : Distance
         `mercer.distances.Minkowski` with p >= 1, with or without weights, or a distance that maps
         its rows to such ones (``Distance.coordinates``), such as Mahalanobis.
-    memory : int, str or None
-        Budget in bytes or as "4GB" for results; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores. Results do not depend on it.
 
     Attributes
     ----------
-    distance_ : Distance
-        The distance, bound to the training sample.
-    n_samples_fit_ : int
     tree_ : BoxTree
 
     Raises

@@ -182,13 +182,9 @@ class LSHIndex(Index):
     memory : int, str or None
         Budget in bytes or as "4GB"; tables take half of it at most. None means half of what is
         free.
-    n_jobs : int or None
-        Threads; None means all cores. Results do not depend on it.
 
     Attributes
     ----------
-    distance_ : Distance
-        The distance, bound to the training sample.
     n_tables_, n_hashes_ : int
         b and r.
     family_ : HashFamily
@@ -197,7 +193,6 @@ class LSHIndex(Index):
         The distance at which a pair is found with the probability ``recall``.
     share_ : float
         The share of the rows with which a query is compared, as expected.
-    n_samples_fit_ : int
 
     See Also
     --------

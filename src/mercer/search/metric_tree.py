@@ -42,19 +42,12 @@ class MetricTree(Index):
     ----------
     distance : Distance
         Its attribute ``metric`` must be True.
-    memory : int, str or None
-        Budget in bytes or as "4GB" for tiles and results; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores. Results do not depend on it.
     leaf_size : int >= 1, optional
         Rows of a leaf at most, where that makes at most 4,096 leaves. None: 64. Results do not
         depend on it; distances to the rows of a leaf are computed together.
 
     Attributes
     ----------
-    distance_ : Distance
-        The distance, bound to the training sample.
-    n_samples_fit_ : int
     vantages_ : encoded samples
         The vantage point of each inner node.
 

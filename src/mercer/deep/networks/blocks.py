@@ -156,8 +156,8 @@ class NeuralKernelNetwork(nn.Module):
 
     .. math:: f(x) = V\, B_L(\ldots B_1(x)) + c
 
-    :math:`B_l` is the `NeuralKernelBlock` of layer l; f, of shape (rows, outputs), is that without
-    ``bottleneck``.
+    :math:`B_l` is the `NeuralKernelBlock` of layer l, where the source stands; f, of shape (rows,
+    outputs), is that without ``bottleneck``.
 
     Parameters
     ----------
@@ -172,11 +172,6 @@ class NeuralKernelNetwork(nn.Module):
         Parameters of each block: see `NeuralKernelBlock`.
     random_state : int, RandomState or None
         Seed of the weights and of the features; None draws one from torch's generator.
-
-    References
-    ----------
-    Mehrkanoon & Suykens, "Deep hybrid neural-kernel networks using random Fourier features",
-    Neurocomputing 298, 2018.
 
     Examples
     --------

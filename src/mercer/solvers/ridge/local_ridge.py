@@ -49,7 +49,7 @@ class Leaf(NamedTuple):
 
 @dataclass(frozen=True)
 class LocalSolver:
-    r"""Regularised least squares for the :math:`\hat K` of a `LocalGram`:
+    r"""Regularised least squares for the :math:`\hat K` of a `LocalGram`, as by `CholeskySolver`:
 
     .. math:: (\hat K + \lambda W^{-1})\, a = y, \qquad
               \hat K + \lambda I = \Lambda + F F^\top
@@ -74,11 +74,6 @@ class LocalSolver:
     The certificate (``Result.gap``) bounds the relative residual ‖b - (Λ + F Fᵀ) z‖ / ‖b‖ by those
     of the leaves and of the sum: that of Λ⁻¹ b as computed, that of Λ⁻¹ F as one random sum of its
     columns tells, and what was added to λ.
-
-    References
-    ----------
-    Hoerl & Kennard, "Ridge regression: biased estimation for nonorthogonal problems",
-    Technometrics 12, 1970.
 
     Examples
     --------
