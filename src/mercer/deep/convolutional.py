@@ -25,7 +25,7 @@ from mercer.learners.base import (
 )
 from mercer.needs_torch import need_torch
 from mercer.samples import Samples, is_whole
-from mercer.threads import fitting, forget
+from mercer.threads import forget
 
 # Images as arrays: what shapes samples may have, and pixels of mean 0 and size 1.
 
@@ -219,7 +219,6 @@ class ConvolutionalDeepKernelMachine(Classifier, BaseEstimator, GaussianOutputs)
     random_state: Seed = None
     verbose: Any = False
 
-    @fitting
     @finite_fit
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to images X and classes y (n)."""

@@ -24,7 +24,6 @@ from mercer.learners.base import (
     unit_of,
 )
 from mercer.samples import Samples, SamplesLike
-from mercer.threads import fitting
 
 
 @estimator
@@ -65,7 +64,6 @@ class DeepKernelMachineClassifier(Classifier, DeepKernelMachine, GaussianOutputs
 
     fitted_by = "classes_"
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: ArrayLike) -> Self:
         """Fit to samples X (n) and classes y (n)."""
@@ -144,7 +142,6 @@ class DeepKernelMachineRegressor(MultiOutputMixin, Regressor, DeepKernelMachine,
 
     fitted_by = "one_target_"
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: ArrayLike) -> Self:
         """Fit to samples X (n) and targets y of shape (n,) or (n, n_targets)."""

@@ -43,7 +43,7 @@ from mercer.learners.margin import SVC
 from mercer.learners.metrics import LargeMarginNeighbours
 from mercer.learners.neighbours import KNeighborsClassifier
 from mercer.samples import Samples, SamplesLike, is_number, is_whole, kind_named
-from mercer.threads import fitting, forget, raise_if_stopped
+from mercer.threads import forget, raise_if_stopped
 
 LEARNERS = ("svc", "neighbours", "large_margin")
 SOLVERS = ("auto", "exact", "randomized", "low_rank")
@@ -181,7 +181,6 @@ class MultilayerKernelMachine(
     def __sklearn_is_fitted__(self) -> bool:
         return "learner_" in vars(self)
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: ArrayLike) -> Self:
         """Fit to samples X (n) and classes y (n,)."""

@@ -31,7 +31,6 @@ from mercer.learners.base import (
     finite_values,
 )
 from mercer.samples import Samples, SamplesLike
-from mercer.threads import fitting
 
 CANDIDATES = ("process", "network", "both")
 UNSEEN = 0.2  # part of the rows that the network does not see
@@ -343,7 +342,6 @@ class DeepKernelClassifier(OutputClassifier, DeepKernel):
 
     fitted_by = "chosen_"
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: ArrayLike) -> Self:
         """Fit to samples X (n) and classes y (n)."""
@@ -438,7 +436,6 @@ class DeepKernelRegressor(MultiOutputMixin, Regressor, DeepKernel, GaussianNumbe
 
     fitted_by = "chosen_"
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: ArrayLike) -> Self:
         """Fit to samples X (n) and targets y of shape (n,) or (n, n_targets)."""

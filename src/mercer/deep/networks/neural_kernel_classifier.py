@@ -24,7 +24,6 @@ from mercer.learners.base import (
     weigh_classes,
 )
 from mercer.samples import Samples, SamplesLike
-from mercer.threads import fitting
 
 
 @estimator
@@ -71,7 +70,6 @@ class NeuralKernelRegressor(MultiOutputMixin, Regressor, NeuralKernel):
     _: KW_ONLY
     trained: str = "all"  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to samples X (n) and targets y of shape (n,) or (n, n_targets).
@@ -173,7 +171,6 @@ class NeuralKernelClassifier(OutputClassifier, NeuralKernel):
     trained: str = "all"  # pyright: ignore[reportIncompatibleVariableOverride]
     class_weight: Any = None
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to samples X (n) and classes y (n); ``sample_weight`` has one number >= 0 a row."""

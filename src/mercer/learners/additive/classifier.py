@@ -76,7 +76,6 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
     _: KW_ONLY
     class_weight: Any = None
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table X (n) and classes y of shape (n,).
@@ -91,7 +90,6 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
         self._fit_codes(codes, training.y, training.all_weights)
         return self
 
-    @fitting
     @finite_fit
     def fit_chunks(self, chunks: object, checkpoint: Checkpoint | str | Path | None = None) -> Self:
         """Fit to a stream of rows with one class for each. It is read once.

@@ -120,7 +120,6 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
     _: KW_ONLY
     solver: str = "bins"
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table X (n) and targets y of shape (n,) or (n, n_targets).
@@ -339,7 +338,6 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
         tables.add(codes, self._less_offsets(more.y), more.weights, self.n_jobs)
         return codes
 
-    @fitting
     @finite_fit
     def fit_chunks(self, chunks: object, checkpoint: Checkpoint | str | Path | None = None) -> Self:
         """Fit to a stream, which may be larger than the memory. It is read once.

@@ -32,6 +32,7 @@ from sklearn.utils import check_random_state
 
 from mercer.estimator import Seed
 from mercer.samples import Samples, column_names, is_number
+from mercer.threads import fitting
 
 
 def is_auto(value: object) -> bool:
@@ -175,8 +176,10 @@ COLUMNS = f"{SHRINK} (sklearn.preprocessing.MaxAbsScaler does it for all columns
 def finite_fit(
     fit: Callable[Concatenate[Owner, Given, P], Learner],
 ) -> Callable[Concatenate[Owner, Given, P], Learner]:
-    """Decorate ``fit``: a solution that is not finite is an error that names the scale to blame."""
+    """Decorate ``fit``, in place of `fitting`: a solution that is not finite is an error too, which
+    names the scale to blame."""
 
+    @fitting
     @functools.wraps(fit)
     def guarded(self: Owner, X: Given, *args: P.args, **kwargs: P.kwargs) -> Learner:
         given: dict[str, Any] = {**dict(zip(("y", "sample_weight"), args)), **kwargs}

@@ -17,7 +17,6 @@ from mercer.learners.neighbours import NeighboursLearner
 from mercer.persistence import fields, floats, number, whole
 from mercer.samples import SamplesLike, is_number
 from mercer.search import reachability_tree
-from mercer.threads import fitting
 
 LISTED = 15  # neighbours of each row that are asked for at least: they answer for most of the tree
 ROUNDED = 1e-12  # lengths that differ by a smaller part of them are one length
@@ -137,7 +136,6 @@ class HDBSCAN(ClusterMixin, NeighboursLearner):
     max_cluster_size: int | None = None
     cluster_selection_epsilon: float = 0.0
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: object = None) -> Self:
         """Find the clusters of samples X; y is not used."""

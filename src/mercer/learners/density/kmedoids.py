@@ -24,7 +24,7 @@ from mercer.learners.base import (
 )
 from mercer.persistence import fields, length_of, whole
 from mercer.samples import Samples, SamplesLike
-from mercer.threads import fitting, ordered_map, raise_if_stopped
+from mercer.threads import ordered_map, raise_if_stopped
 
 MOST = 20_000  # rows of which all distances are compared
 SAMPLES, SAMPLED = 5, 2_000  # and of the samples of more rows: how many, and rows of each
@@ -100,7 +100,6 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, 
     max_iter: int = 100
     random_state: Seed = 0
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: object = None) -> Self:
         """Find medoids of samples X; y is not used."""

@@ -24,7 +24,7 @@ from mercer.learners.base import (
 from mercer.samples import Samples, SamplesLike
 from mercer.solvers.clusters import careful_seeds
 from mercer.streams import as_chunks, draw_rows
-from mercer.threads import blas_limit, fitting, ordered_map
+from mercer.threads import blas_limit, ordered_map
 
 # Features of samples of any kind by a kernel's values at some of them, the centres.
 
@@ -201,7 +201,6 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelLearner)
 
     _pairwise_callable = True
 
-    @fitting
     @finite_fit
     def fit(self, X: Any, y: object = None) -> Self:
         """Choose centres among samples X (n); y is not used."""
@@ -220,7 +219,6 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelLearner)
         self.keep_support(X[self.component_indices_])
         return self
 
-    @fitting
     @finite_fit
     def fit_chunks(self, chunks: Any) -> Self:
         """Choose centres among 10 ``n_components`` rows that are drawn from all of a stream.

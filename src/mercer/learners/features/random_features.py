@@ -31,7 +31,7 @@ from mercer.learners.base import (
 from mercer.persistence import fields, whole
 from mercer.samples import SamplesLike
 from mercer.streams import as_chunks, draw_rows
-from mercer.threads import fitting, ordered_map
+from mercer.threads import ordered_map
 
 # Random frequencies of kernels: k(x, z) is the mean of cos(ω · (x - z)) over a law of ω (Bochner).
 #
@@ -338,7 +338,6 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelLe
     fitted_by = "map_"
     _pairwise_callable = True
 
-    @fitting
     @finite_fit
     def fit(self, X: Any, y: object = None) -> Self:
         """Draw the map for the columns of X (n, d); y is not used."""
@@ -353,7 +352,6 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelLe
         self.map_: RandomMap = random_map(self.kernel_, columns, self.n_components, X.dtype, random)
         return self
 
-    @fitting
     @finite_fit
     def fit_chunks(self, chunks: Any) -> Self:
         """Draw the map for the columns of a stream, and for a kernel that learns from its rows.

@@ -30,7 +30,7 @@ from mercer.learners.base import (
 from mercer.persistence import fields, floats, number
 from mercer.samples import Series, as_samples, kind_named
 from mercer.streams import as_chunks, draw_rows
-from mercer.threads import fitting, forget, ordered_map
+from mercer.threads import forget, ordered_map
 
 STRIP = 2**22  # points times features of which one thread takes care at a time
 LEARNT_FROM = 1000  # series of a stream
@@ -57,7 +57,6 @@ class SeriesFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     random_state: Seed = None
     n_jobs: int | None = None
 
-    @fitting
     @finite_fit
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn the map from series X; y is not used."""
@@ -68,7 +67,6 @@ class SeriesFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.X_fit_: Series = X[:0]
         return self
 
-    @fitting
     @finite_fit
     def fit_chunks(self, chunks: Any) -> Self:
         """Learn the map from 1,000 series, drawn from all of a stream.

@@ -31,7 +31,6 @@ from mercer.learners.ridge import KernelRidge
 from mercer.samples import SamplesLike, is_number
 from mercer.solvers import EasyWeights, HingeMachines, Result, RidgeMachine
 from mercer.solvers.smo import DualProblem
-from mercer.threads import fitting
 
 #: of that of the weights: a step of SimpleMKL that lowers the value by less than the gap of its
 #: machines is taken for none, and a tenth stalled in four of 18 fits to titanic
@@ -111,7 +110,6 @@ class MultipleKernelClassifier(Classifier, MultipleKernelLearner):
 
     methods = ("average", "align", "alignf", "easy", "simple", "one_norm", "unsupervised")
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to samples X and class labels y (n,); ``sample_weight`` is one per row, >= 0."""
@@ -217,7 +215,6 @@ class MultipleKernelRegressor(MultiOutputMixin, Regressor, MultipleKernelLearner
 
     methods = ("average", "align", "alignf", "simple", "one_norm", "unsupervised")
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to samples X and numbers y of shape (n,) or (n, n_targets)."""

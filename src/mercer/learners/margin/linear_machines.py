@@ -33,7 +33,7 @@ from mercer.solvers.linear import (
     solve_lasso,
 )
 from mercer.streams import fit_stream
-from mercer.threads import fitting, forget
+from mercer.threads import forget
 
 
 @estimator
@@ -98,7 +98,6 @@ class LinearSVC(OutputClassifier, LinearSupportVectors):
     intercept_scaling: float = 1
     class_weight: Any = None
 
-    @fitting
     @finite_fit
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         self._check_parameters(
@@ -131,7 +130,6 @@ class LinearSVC(OutputClassifier, LinearSupportVectors):
         self._conclude(results, X)
         return self
 
-    @fitting
     @finite_fit
     def fit_chunks(self, chunks: Any, checkpoint: Any = None) -> Self:
         """Fit to a stream of rows with one class for each, which may be larger than the memory.
@@ -303,7 +301,6 @@ class LinearSVR(Regressor, LinearSupportVectors):
     epsilon: float = 0.0
     loss: str = "epsilon_insensitive"
 
-    @fitting
     @finite_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         self._check_parameters(loss=("epsilon_insensitive", "squared_epsilon_insensitive"))
@@ -321,20 +318,12 @@ class LinearSVR(Regressor, LinearSupportVectors):
         self._conclude(results, X)
         return self
 
-    @fitting
     @finite_fit
     def fit_chunks(self, chunks: Any, checkpoint: Any = None) -> Self:
-        """Fit to a stream of rows and numbers, as `LinearSVC.fit_chunks` does.
+        """Fit to a stream of rows and numbers, with the parameters of `LinearSVC.fit_chunks`.
 
         Only with ``loss="squared_epsilon_insensitive"``: the other loss needs a number for each
         row. The stream is read about six times.
-
-        Parameters
-        ----------
-        chunks : Chunks, or what it takes
-            Fewer than 1,500 columns.
-        checkpoint : Checkpoint or path, optional
-            A file from which the same fit goes on, after its last whole reading, if it was killed.
 
         Examples
         --------

@@ -41,7 +41,7 @@ from mercer.samples import SamplesLike
 from mercer.solvers import Reason, solve_all, worst
 from mercer.solvers.rows import SMALL, PairGrams
 from mercer.solvers.smo import TINY, DualProblem, SmoResult, SmoSolver, solve_many
-from mercer.threads import blas_limit, count_jobs, fitting
+from mercer.threads import blas_limit, count_jobs
 
 METHODS = get_args(Method)  # methods of calibration
 LARGEST_PAIR = 4096  # most rows of a pair of classes for which all of K is computed
@@ -130,7 +130,6 @@ class ManyClasses(Classifier, SupportVectorMachine):
         """The result of a machine from the solution of its dual; few need ``machine`` again."""
         return result
 
-    @fitting
     @finite_fit
     def fit(
         self,

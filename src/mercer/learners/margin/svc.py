@@ -20,7 +20,6 @@ from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
 from mercer.samples import SamplesLike
 from mercer.solvers import Reason
 from mercer.solvers.smo import DualProblem, SmoResult
-from mercer.threads import fitting
 
 SHARPENED = 3  # most times that NuSVC solves again with a smaller tolerance
 LEAST_MARGIN = 1e-9  # smallest margin of NuSVC before the division, relative to the largest f
@@ -221,7 +220,6 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
 
     path_parameter = "nu"
 
-    @fitting
     @finite_fit
     def fit(
         self,

@@ -21,7 +21,6 @@ from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
 from mercer.samples import SamplesLike, is_number
 from mercer.solvers import solve_all, worst
 from mercer.solvers.smo import DualProblem, SmoResult
-from mercer.threads import fitting
 
 
 class _SupportVectorRegressor(Regressor, SupportVectorMachine):
@@ -33,7 +32,6 @@ class _SupportVectorRegressor(Regressor, SupportVectorMachine):
     def _problem(self, y: np.ndarray, bounds: np.ndarray, unit: float) -> DualProblem:
         """The dual for targets y and upper bounds."""
 
-    @fitting
     @finite_fit
     def fit(
         self,
@@ -278,7 +276,6 @@ class KernelQuantileRegression(Regressor, SupportVectorMachine):
 
     path_parameter = "C"
 
-    @fitting
     @finite_fit
     def fit(
         self,

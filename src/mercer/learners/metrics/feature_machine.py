@@ -50,7 +50,7 @@ from mercer.learners.metrics.feature_metric import (
 from mercer.learners.ridge import least_left_out, solve_by_value
 from mercer.samples import Samples, SamplesLike, is_number
 from mercer.solvers import CholeskySolver, LowRankSolver, Result
-from mercer.threads import blas_limit, count_jobs, fitting
+from mercer.threads import blas_limit, count_jobs
 
 SOLVERS = ("auto", "cholesky", "low_rank")
 METRICS = ("auto", "diagonal", "full")
@@ -354,7 +354,6 @@ class FeatureMachineRegressor(MultiOutputMixin, Regressor, FeatureMachine):
     (2, True)
     """
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to vectors X (n, d), dense or sparse, and targets y of (n,) or (n, outputs)."""
@@ -387,7 +386,8 @@ class FeatureMachineClassifier(Classifier, FeatureMachine):
 
     where :math:`f_c` is the kernel ridge regression of +1 for class c and -1 for the others, under
     the metric W that is learnt from the gradients of all :math:`f_c`. All classes share one kernel,
-    one metric and one factorisation, so that many classes cost little more than two.
+    one metric and one factorisation, so that many classes cost little more than two. The source is
+    that of the regressor (Radhakrishnan et al. 2024).
 
     Attributes
     ----------
@@ -399,11 +399,6 @@ class FeatureMachineClassifier(Classifier, FeatureMachine):
     -----
     The scale a and the shifts :math:`b_c` are the most likely ones for the leave-one-out outputs.
     These have a closed form, which costs an exact fit O(n³ / 3) once more.
-
-    References
-    ----------
-    Radhakrishnan et al., "Mechanism for feature learning in neural networks and
-    backpropagation-free machine learning models", Science 383, 2024.
 
     Examples
     --------
@@ -418,7 +413,6 @@ class FeatureMachineClassifier(Classifier, FeatureMachine):
 
     fitted_by = "calibration_"
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to vectors X (n, d), dense or sparse, and classes y (n,)."""

@@ -14,7 +14,6 @@ from mercer.estimator import documented
 from mercer.learners.base import Classifier, Regressor, encode_classes, finite_fit, finite_values
 from mercer.learners.neighbourhoods.neighbourhood_machine import NeighbourhoodMachine
 from mercer.samples import SamplesLike
-from mercer.threads import fitting
 
 
 @documented
@@ -50,7 +49,6 @@ class NeighbourhoodMachineClassifier(Classifier, NeighbourhoodMachine):
     True
     """
 
-    @fitting
     @finite_fit
     def fit(
         self,
@@ -136,7 +134,6 @@ class NeighbourhoodMachineRegressor(MultiOutputMixin, Regressor, NeighbourhoodMa
     array([3., 3., 3.])
     """
 
-    @fitting
     @finite_fit
     def fit(
         self,

@@ -19,7 +19,7 @@ from mercer.learners.neighbours.neighbour_learner import CountSearch
 from mercer.persistence import fields, floats, whole
 from mercer.samples import Samples, SamplesLike
 from mercer.solvers import LandmarkScaling
-from mercer.threads import fitting, ordered_map, raise_if_stopped
+from mercer.threads import ordered_map, raise_if_stopped
 
 MOST, FEW = 5_000, 500  # rows that are all landmarks, and landmarks of more rows
 STRIP = 64  # landmarks of a task
@@ -124,7 +124,6 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CountSearch):
 
     fitted_by = "embedding_"
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: object = None) -> Self:
         """Make the map of samples X; y is not used."""

@@ -27,7 +27,6 @@ from mercer.learners.neighbours.neighbour_learner import CountSearch
 from mercer.persistence import fields, floats, unread
 from mercer.samples import SamplesLike, is_missing, is_number
 from mercer.solvers import ConjugateGradientSolver
-from mercer.threads import fitting
 
 ARRAYS = 9  # of as many numbers as there are rows times classes, that a fit takes
 
@@ -119,7 +118,6 @@ class LabelSpreading(ClassifierMixin, CountSearch):
 
     fitted_by = "label_distributions_"
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: Any) -> Self:
         """Spread the known classes of y to all samples of X.

@@ -16,7 +16,6 @@ from mercer.estimator import estimator
 from mercer.learners.base import check_count, check_flag, finite_fit, finite_values, is_auto
 from mercer.learners.neighbours.neighbour_learner import CountSearch
 from mercer.samples import Samples, SamplesLike, is_number
-from mercer.threads import fitting
 
 RESOLVED = 1e-10  # mean distances below this part of the largest one are not told from 0
 USUAL = -1.5  # the offset of contamination="auto", where rows inside a cluster have about -1
@@ -104,7 +103,6 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
 
     fitted_by = "offset_"
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: object = None) -> Self:
         """Measure the densities of samples X; y is not used."""

@@ -27,7 +27,7 @@ from mercer.learners.base import (
 from mercer.learners.neighbours.neighbour_learner import NeighboursLearner
 from mercer.persistence import fields
 from mercer.samples import Samples, SamplesLike
-from mercer.threads import fitting, ordered_map
+from mercer.threads import ordered_map
 
 KINDS = ("laplacian", "matern", "gaussian")
 SCALES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # times the median distance of the k/2-th neighbour
@@ -129,7 +129,6 @@ class NeighbourGaussianProcess(Regressor, NeighboursLearner):
     corrected: Any = None
     random_state: Seed = None
 
-    @fitting
     @finite_fit
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Fit to rows X (n, d) and targets y of shape (n,)."""

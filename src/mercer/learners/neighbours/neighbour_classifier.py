@@ -36,7 +36,7 @@ from mercer.learners.neighbours.neighbour_targets import (
 from mercer.learners.windows import window_sums
 from mercer.samples import Samples, SamplesLike
 from mercer.search import Index
-from mercer.threads import fitting, ordered_map
+from mercer.threads import ordered_map
 
 ALL = 25  # up to this many neighbours each number is tried, beyond it about 10% more each time
 LEAST, MOST = 20, 200  # the largest number tried is 2 √n, but within these
@@ -411,7 +411,6 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
     _: KW_ONLY
     class_weight: Any = None
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         self.check_parameters()
@@ -457,7 +456,6 @@ class MeansOfTargets(MultiOutputMixin, Regressor):
     learn: Callable[[Training, Numbers], None]
     sums: Callable[[SamplesLike], np.ndarray]
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Keep samples X (n) and their targets y (n) or (n, outputs).

@@ -27,7 +27,6 @@ from mercer.learners.neighbours.neighbour_learner import CountSearch
 from mercer.persistence import fields, floats
 from mercer.samples import Samples, SamplesLike
 from mercer.solvers import EmbeddingSolver, LandmarkScaling
-from mercer.threads import fitting
 
 LEAST_ROWS = 3  # of a map
 LANDMARKS = 256  # rows by whose distances a map begins
@@ -142,7 +141,6 @@ class NeighbourEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Coun
 
     fitted_by = "kl_divergence_"
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: object = None) -> Self:
         """Make the map of samples X; y is not used."""

@@ -25,7 +25,6 @@ from mercer.learners.base import (
 )
 from mercer.samples import Samples, SamplesLike, is_number, largest_column
 from mercer.search import Index, NeighbourGraph
-from mercer.threads import fitting
 
 PAIR = 96  # bytes that a neighbour of a query takes, with what is computed of it
 QUERIES, PAIRS = 256, 2**22  # fewest queries at a time, and about how many neighbours at a time
@@ -390,7 +389,6 @@ class NearestNeighbors(CountSearch, RadiusSearch):
     n_neighbors: Any = 5
     radius: float | None = 1.0
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: object = None) -> Self:
         """Build the index of samples X; y is not used."""

@@ -18,7 +18,6 @@ from mercer.learners.neighbours.neighbour_learner import RadiusSearch, check_rad
 from mercer.learners.neighbours.neighbour_targets import ClassColumns, Classes, Numbers, called
 from mercer.learners.windows import WINDOWS, window
 from mercer.samples import Samples, SamplesLike
-from mercer.threads import fitting
 
 
 @estimator
@@ -178,7 +177,6 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
     _: KW_ONLY
     outlier_label: Any = None
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         self.check_parameters()

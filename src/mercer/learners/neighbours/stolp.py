@@ -13,7 +13,6 @@ from mercer.estimator import estimator
 from mercer.learners.base import DistanceLearner, check_count, check_labels, finite_fit, take_rows
 from mercer.persistence import fields, whole
 from mercer.samples import Samples, SamplesLike, is_number
-from mercer.threads import fitting
 
 STRIP = 4096  # rows whose distances to a prototype are computed at a time
 
@@ -99,7 +98,6 @@ class Stolp(DistanceLearner):
 
     fitted_by = "indices_"
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: Any) -> Self:
         """Choose prototypes among samples X (n) of classes y (n)."""

@@ -36,7 +36,6 @@ from mercer.samples import SamplesLike, plain_rows, read
 from mercer.solvers import Reason
 from mercer.solvers.smo import PerceptronSolver, PerceptronStates
 from mercer.streams import plain_columns
-from mercer.threads import fitting
 
 STRIP = 256  # new samples whose votes are counted at a time
 
@@ -100,7 +99,6 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
     coef0: float = 0.0
     budget: Any = None
 
-    @fitting
     @finite_fit
     def fit(
         self,
@@ -144,7 +142,6 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
             result.conclude(HINT)
         return self
 
-    @fitting
     @finite_fit
     def partial_fit(
         self,

@@ -34,7 +34,7 @@ from mercer.learners.perceptrons.perceptron_learner import (
 from mercer.samples import Samples, SamplesLike, is_number
 from mercer.solvers import Reason, Result
 from mercer.solvers.linear import LinearPerceptron, LinearPerceptronSolver, LinearRows
-from mercer.threads import fitting, forget, ordered_map
+from mercer.threads import forget, ordered_map
 
 PENALTIES = (None, "l2", "l1", "elasticnet")
 STRIP = 1024  # rows whose votes are counted at a time
@@ -102,7 +102,6 @@ class Perceptron(PerceptronClassifier, LinearLearner):
     l1_ratio: float = 0.15
     warm_start: bool = False
 
-    @fitting
     @finite_fit
     def fit(
         self,
@@ -149,7 +148,6 @@ class Perceptron(PerceptronClassifier, LinearLearner):
             self._warn(machines)
         return self
 
-    @fitting
     @finite_fit
     def partial_fit(
         self,

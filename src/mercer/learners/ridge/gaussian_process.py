@@ -35,7 +35,7 @@ from mercer.learners.ridge.hyperparameters import (
 )
 from mercer.learners.ridge.process import density, exact_root, pull, variances, whitened
 from mercer.samples import SamplesLike
-from mercer.threads import blas_limit, fitting, raise_if_stopped
+from mercer.threads import blas_limit, raise_if_stopped
 
 NOISE = 0.1  # where alpha="auto" starts, in parts of the mean k(x, x)
 REMEDY = ', or KernelRidge(solver="low_rank", uncertainty=True)'
@@ -166,7 +166,6 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelLearner):
     def resolve_kernel(self) -> Kernel:
         return 1.0 * RBF(0.5) if self.kernel is None else super().resolve_kernel()
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: ArrayLike) -> Self:
         """Fit to samples X (n) and targets y of shape (n,) or (n, n_targets)."""

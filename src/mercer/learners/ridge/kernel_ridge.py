@@ -28,7 +28,6 @@ from mercer.learners.ridge.process import Likelihood, exact_root, likelihood, va
 from mercer.learners.ridge.ridge_learner import RidgeLearner
 from mercer.samples import SamplesLike
 from mercer.streams import fit_stream
-from mercer.threads import fitting
 
 
 @estimator
@@ -90,7 +89,6 @@ class KernelRidge(MultiOutputMixin, Regressor, RidgeLearner, FitsInParts):
     #: L of an exact fit for each λ, as the first prediction with a deviation has found it
     _exact_roots: Any = field(init=False)
 
-    @fitting
     @finite_fit
     def fit(
         self,
@@ -115,7 +113,6 @@ class KernelRidge(MultiOutputMixin, Regressor, RidgeLearner, FitsInParts):
         result.conclude()
         return self
 
-    @fitting
     @finite_fit
     def fit_chunks(self, chunks: Any, checkpoint: Any = None) -> Self:
         """Fit to a stream, which may be larger than the memory, by a machine of low rank.

@@ -26,7 +26,6 @@ from mercer.learners.ridge.ridge_learner import RidgeLearner
 from mercer.samples import SamplesLike
 from mercer.solvers import Result
 from mercer.streams import fit_stream
-from mercer.threads import fitting
 
 
 @estimator
@@ -67,7 +66,6 @@ class KernelRidgeClassifier(Classifier, RidgeLearner, FitsInParts):
 
     fitted_by = "intercept_"
 
-    @fitting
     @finite_fit
     def fit(
         self,
@@ -92,7 +90,6 @@ class KernelRidgeClassifier(Classifier, RidgeLearner, FitsInParts):
         self._fit_targets(training, Y, fit_path).conclude()
         return self
 
-    @fitting
     @finite_fit
     def fit_chunks(self, chunks: Any, checkpoint: Any = None) -> Self:
         """Fit to a stream of samples with one class for each, as `KernelRidge.fit_chunks` does.

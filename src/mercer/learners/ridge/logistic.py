@@ -38,7 +38,7 @@ from mercer.samples import Samples, SamplesLike
 from mercer.solvers import EigenSolver, LowRankSolver, NewtonLogistic, Result
 from mercer.solvers.ridge import LogisticPasses, LogisticProgress, LogisticTotal, probabilities
 from mercer.streams import Chunks, count_rows, fit_stream
-from mercer.threads import blas_limit, fitting
+from mercer.threads import blas_limit
 
 SOLVERS = ("auto", "exact", "low_rank")
 
@@ -106,7 +106,6 @@ class KernelLogisticRegression(OutputClassifier, KernelLearner):
     fitted_by = "dual_coef_"
     path_parameter = "C"
 
-    @fitting
     @finite_fit
     def fit(
         self,
@@ -150,7 +149,6 @@ class KernelLogisticRegression(OutputClassifier, KernelLearner):
         result.conclude()
         return self
 
-    @fitting
     @finite_fit
     def fit_chunks(self, chunks: Any, checkpoint: Any = None) -> Self:
         """Fit to a stream of samples with one class for each, by a machine of low rank.

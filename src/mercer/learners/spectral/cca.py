@@ -28,7 +28,7 @@ from mercer.learners.base import (
 from mercer.learners.spectral.components import PrincipalFeatures, PrincipalLearner
 from mercer.samples import Samples, SamplesLike, in_one_column, is_number
 from mercer.solvers import TopEigenSolver
-from mercer.threads import blas_limit, count_jobs, fitting, forget
+from mercer.threads import blas_limit, count_jobs, forget
 
 PENALTIES = np.logspace(-6, 0, 7)  # choices of alpha="auto", relative to the trace
 FOLDS = 5
@@ -190,7 +190,6 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def __sklearn_is_fitted__(self) -> bool:
         return "view_x_" in vars(self)
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: ArrayLike | None = None) -> Self:
         """Fit to the first view X (n) and the second view y (n), row by row of the same things."""

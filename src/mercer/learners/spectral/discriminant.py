@@ -28,7 +28,7 @@ from mercer.learners.base import (
 from mercer.learners.ridge import PENALTIES
 from mercer.learners.spectral.components import PrincipalFeatures, PrincipalLearner
 from mercer.samples import Samples, SamplesLike, float_array
-from mercer.threads import blas_limit, fitting
+from mercer.threads import blas_limit
 
 NOTHING = 1e-12  # a direction that explains less than this part of the classes is none
 
@@ -115,7 +115,6 @@ class KernelDiscriminant(
     n_components: Any = None
     priors: Any = None
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: ArrayLike) -> Self:
         """Fit to samples X (n) and classes y (n)."""

@@ -31,7 +31,6 @@ from mercer.learners.spectral.spectral_clustering import eigengaps, normalised_e
 from mercer.persistence import fields, whole
 from mercer.samples import SamplesLike, is_whole
 from mercer.solvers.clusters import KMeansResult, KMeansSolver
-from mercer.threads import fitting
 
 SOLVERS = ("auto", "exact", "low_rank", "mini_batch")
 ROUNDING = 16  # units of the last digit of k(x, x), below which a squared distance is 0
@@ -142,7 +141,6 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
     rank: int | None = None
     batch_size: int = 4096
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to samples X; y is not used.

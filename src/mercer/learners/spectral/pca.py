@@ -41,7 +41,7 @@ from mercer.learners.spectral.pca_solvers import (
 )
 from mercer.samples import Samples, SamplesLike, is_number, is_whole
 from mercer.streams import Checkpoint, fit_stream
-from mercer.threads import blas_limit, fitting
+from mercer.threads import blas_limit
 
 
 @estimator
@@ -158,7 +158,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
 
     fitted_by = "residual_"  # which is stored last
 
-    @fitting
     @finite_fit
     def fit(self, X: Any, y: object = None) -> Self:
         """Find the components of samples X (n); y is not used."""
@@ -185,7 +184,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
             found.found.conclude()
         return self
 
-    @fitting
     @finite_fit
     def fit_chunks(self, chunks: object, checkpoint: Checkpoint | str | Path | None = None) -> Self:
         """Find the components of a stream, which may be larger than the memory, by centres.

@@ -29,7 +29,6 @@ from mercer.samples import SamplesLike, is_whole
 from mercer.solvers import TopEigenSolver
 from mercer.solvers.clusters import KMeansSolver
 from mercer.solvers.eigen import Eigenpairs
-from mercer.threads import fitting
 
 SHARP = 1e-6  # residual of the eigenpairs, relative to the largest eigenvalue, which is 1
 SOLVERS = ("auto", "exact", "low_rank")
@@ -113,7 +112,6 @@ class SpectralClustering(
     solver: Any = "auto"
     rank: int | None = None
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: object = None) -> Self:
         """Fit to samples X, (n, n) for ``kernel="precomputed"``; y is not used."""

@@ -28,7 +28,6 @@ from mercer.learners.windows.totals import (
     window_totals,
 )
 from mercer.samples import SamplesLike, is_number
-from mercer.threads import fitting
 
 #: K(u) with K(0) = 1
 SHAPES: dict[str, WindowShape] = {
@@ -114,7 +113,6 @@ class KernelDensity(DistanceLearner):
     breadth_first: bool = True
     leaf_size: int | None = None
 
-    @fitting
     @finite_fit
     def fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Keep samples X; y is not used.

@@ -27,7 +27,6 @@ from mercer.learners.windows.learnt_width import LogLoss, Loss, SquaredErrors
 from mercer.learners.windows.totals import Reduce
 from mercer.learners.windows.window_learner import WindowLearner
 from mercer.samples import Samples, SamplesLike, is_whole
-from mercer.threads import fitting
 
 
 @estimator
@@ -91,7 +90,6 @@ class NadarayaWatsonClassifier(Classifier, WindowLearner):
 
     loss: ClassVar[Loss] = LogLoss
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to samples X (n) and classes y (n,).
@@ -202,7 +200,6 @@ class NadarayaWatson(MultiOutputMixin, Regressor, WindowLearner):
 
     loss: ClassVar[Loss] = SquaredErrors
 
-    @fitting
     @finite_fit
     def fit(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to samples X (n) and targets y of shape (n,) or (n, n_targets).
