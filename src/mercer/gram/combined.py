@@ -391,6 +391,8 @@ class CombinedGram(GramOperator):
 
     .. math:: K = \sum_t \mu_t K_t
 
+    It is that of the kernel `Convex` (Lanckriet et al. 2004).
+
     Parameters
     ----------
     grams : sequence of GramOperator of shape (n, n), symmetric
@@ -403,11 +405,6 @@ class CombinedGram(GramOperator):
     ------
     ValueError
         The operators differ in shape or are not symmetric, or there is not one weight for each.
-
-    References
-    ----------
-    Lanckriet, Cristianini, Bartlett, El Ghaoui & Jordan, "Learning the kernel matrix with
-    semidefinite programming", JMLR 5, 2004.
 
     Examples
     --------

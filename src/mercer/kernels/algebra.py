@@ -168,10 +168,7 @@ class Product(Two):
     Notes
     -----
     Its Gram matrix is an elementwise product, which is positive semidefinite by Schur's theorem.
-
-    References
-    ----------
-    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004, section 3.4.
+    See Shawe-Taylor & Cristianini (2004), section 3.4, the source of `Sum`.
 
     Examples
     --------
@@ -220,10 +217,7 @@ class Scaled(Unary):
     Notes
     -----
     A factor makes a difference in a sum of kernels, and for learners with a penalty.
-
-    References
-    ----------
-    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004, section 3.4.
+    See Shawe-Taylor & Cristianini (2004), section 3.4, the source of `Sum`.
 
     Examples
     --------
@@ -287,10 +281,7 @@ class Power(Unary):
     Notes
     -----
     Its features are the products of ``exponent`` features of the kernel.
-
-    References
-    ----------
-    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004, section 3.4.
+    See Shawe-Taylor & Cristianini (2004), section 3.4, the source of `Sum`.
 
     Examples
     --------
@@ -339,10 +330,7 @@ class Exponential(Unary):
     -----
     It is the sum of all powers p of the kernel with weights 1 / p!. A value that is too large for
     the dtype becomes infinite; the normalised kernel stays finite.
-
-    References
-    ----------
-    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004, section 3.4.
+    See Shawe-Taylor & Cristianini (2004), section 3.4, the source of `Sum`.
 
     Examples
     --------

@@ -251,10 +251,7 @@ class Modulated(Unary):
     Notes
     -----
     It is positive semidefinite for any f: its features are those of the kernel, times f(x).
-
-    References
-    ----------
-    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004, section 3.4.
+    See Shawe-Taylor & Cristianini (2004), section 3.4, the source of `Sum`.
 
     Examples
     --------
@@ -318,10 +315,7 @@ class Mapped(Unary):
     Notes
     -----
     The transform is called once for the training samples, and once for new samples.
-
-    References
-    ----------
-    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004, section 3.4.
+    See Shawe-Taylor & Cristianini (2004), section 3.4, the source of `Sum`.
 
     Examples
     --------

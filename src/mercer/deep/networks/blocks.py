@@ -156,8 +156,8 @@ class NeuralKernelNetwork(nn.Module):
 
     .. math:: f(x) = V\, B_L(\ldots B_1(x)) + c
 
-    :math:`B_l` is the `NeuralKernelBlock` of layer l, where the source stands; f, of shape (rows,
-    outputs), is that without ``bottleneck``.
+    :math:`B_l` is the `NeuralKernelBlock` of layer l (Mehrkanoon & Suykens 2018); f, of shape
+    (rows, outputs), is that without ``bottleneck``.
 
     Parameters
     ----------

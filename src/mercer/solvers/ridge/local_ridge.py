@@ -49,13 +49,14 @@ class Leaf(NamedTuple):
 
 @dataclass(frozen=True)
 class LocalSolver:
-    r"""Regularised least squares for the :math:`\hat K` of a `LocalGram`, as by `CholeskySolver`:
+    r"""Regularised least squares for the :math:`\hat K` of a `LocalGram`:
 
     .. math:: (\hat K + \lambda W^{-1})\, a = y, \qquad
               \hat K + \lambda I = \Lambda + F F^\top
 
     Λ is λ I and, for each leaf, its block of K - F Fᵀ; a has the shape (n,) or (n, outputs), and
-    W = diag(w) holds the weights of the rows.
+    W = diag(w) holds the weights of the rows. The equation is that of `CholeskySolver` (Hoerl &
+    Kennard 1970).
 
     Parameters
     ----------

@@ -300,13 +300,9 @@ class LowRankFactor:
 
     Attributes
     ----------
-    eigenvalues : ndarray of shape (m,)
-        μ, ascending and at least 0.
-    Q : ndarray of shape (m, m)
-    noise : float
-        What rounding leaves of an eigenvalue that is 0.
+    eigenvalues, Q, noise
+        μ and Q, and what rounding leaves of an eigenvalue that is 0: those of ``pairs``.
     pairs : GramEigenpairs
-        All three.
 
     References
     ----------
