@@ -278,12 +278,13 @@ inline double exp_normal(double x) {
 }
 
 // w exp(-s) / (2 - w exp(-s)) = w / (2 exp(s) - w) for s >= 0 and 0 <= w <= 1: exp(r) is a fraction
-// p / q of polynomials (Cephes) where |r| <= ln(2) / 2, so that one division serves both.
+// p / q of polynomials (Cephes) where |r| <= ln(2) / 2, so that one division serves both. Of s beyond
+// `most_gap` it is some number that nobody reads.
 inline double halved(double s, double w) {
-    const double bounded = smaller(s, -least_log), magic = 6755399441055744.0;
-    const double shifted = bounded * 1.4426950408889634074 + magic;
+    const double magic = 6755399441055744.0;
+    const double shifted = s * 1.4426950408889634074 + magic;
     const double n = shifted - magic;
-    const double r = (bounded - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+    const double r = (s - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
     const double square = r * r;
     const double odd = r * ((1.26177193074810590878e-4 * square + 3.02994407707441961300e-2) * square +
                             9.99999999999999999910e-1);
@@ -433,7 +434,7 @@ bool summed(const SeriesGroup& g, const PathTerms& terms, double* work, double* 
         }
     }
     for (size_t l = 0; l < lanes; ++l)
-        if (worst[l] * terms.scale > most_gap) return false;
+        if (!(worst[l] * terms.scale <= most_gap)) return false;
     return true;
 }
 
