@@ -24,7 +24,7 @@ from mercer.threads import ordered_map, raise_if_stopped
 
 
 class Means(NamedTuple):
-    r"""Means of a Gram matrix of training samples.
+    r"""Means of a Gram matrix of training samples, for `CentredGram` (Schölkopf et al. 1998).
 
     .. math:: m_j = \frac{1}{n} \sum_i k(x_i, x_j), \qquad m = \frac{1}{n} \sum_j m_j
 
@@ -34,11 +34,6 @@ class Means(NamedTuple):
         1/n Σ_i k(x_i, x_j).
     all : float
         Mean of all values.
-
-    References
-    ----------
-    Schölkopf, Smola & Müller, "Nonlinear component analysis as a kernel eigenvalue problem",
-    Neural Computation 10, 1998, appendix A.
 
     Examples
     --------

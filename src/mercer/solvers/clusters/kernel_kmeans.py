@@ -26,7 +26,8 @@ class KMeansResult(Result):
     .. math:: \|\varphi(x_i) - \mu_c\|^2 = k(x_i, x_i)
               - \frac{2}{W_c} \sum_{j \in c} w_j\, k(x_i, x_j) + \|\mu_c\|^2
 
-    :math:`W_c` is the sum of the weights of cluster c.
+    :math:`W_c` is the sum of the weights of cluster c; the distances are those of Schölkopf, Smola
+    & Müller (1998).
 
     Attributes
     ----------
@@ -41,11 +42,6 @@ class KMeansResult(Result):
         The centres in the feature space of a factor.
     inertias : list of float
         After each iteration of the best start.
-
-    References
-    ----------
-    Schölkopf, Smola & Müller, "Nonlinear component analysis as a kernel eigenvalue problem",
-    Neural Computation 10, 1998.
 
     Examples
     --------

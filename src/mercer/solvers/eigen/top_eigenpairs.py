@@ -268,12 +268,8 @@ def factor_eigenpairs(K: FactoredGram) -> tuple[Eigenpairs, np.ndarray]:
     F̃, of shape (n, m), is F less the means of its columns.
 
     Returns the eigenpairs of F̃ᵀ F̃, of which ``coef`` is Q (m, m) so that K̃ has the eigenvectors
-    F̃ Q / √λ, and the means (m,). O(n m²) operations.
-
-    References
-    ----------
-    Schölkopf, Smola & Müller, "Nonlinear component analysis as a kernel eigenvalue problem",
-    Neural Computation 10, 1998.
+    F̃ Q / √λ, and the means (m,). O(n m²) operations. It is kernel PCA by a factor (Schölkopf et al.
+    1998).
 
     Examples
     --------

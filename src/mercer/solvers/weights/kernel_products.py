@@ -91,12 +91,8 @@ def inner_products(
     -----
     Each matrix is computed once. O(n² T²) operations with pairs, O(n² T) without; memory for a tile
     of each matrix, and O(n T). The mean of at most 256 rows is subtracted first: the sums are then
-    of numbers of the size of the centred ones, and few digits are lost.
-
-    References
-    ----------
-    Cortes, Mohri & Rostamizadeh, "Algorithms for learning kernels based on centered alignment",
-    JMLR 13, 2012.
+    of numbers of the size of the centred ones, and few digits are lost. Centred alignment needs
+    them (Cortes, Mohri & Rostamizadeh 2012).
 
     Examples
     --------

@@ -121,7 +121,8 @@ class HingeMachines(Machines):
     .. math:: J(K) = \sum_m \max_\alpha \, (-p^\top \alpha - \tfrac12 \alpha^\top Q_m \alpha),
               \qquad \frac{\partial J}{\partial \mu_t} = -\tfrac12 \sum_m \beta_m^\top K_t \beta_m
 
-    Machine m has the dual problem of its `DualProblem`; :math:`K = \sum_t \mu_t K_t`.
+    Machine m has the dual problem of its `DualProblem`; :math:`K = \sum_t \mu_t K_t` ("SimpleMKL",
+    Rakotomamonjy et al. 2008).
 
     Parameters
     ----------
@@ -132,10 +133,6 @@ class HingeMachines(Machines):
         The duality gap of each machine, relative to its value.
     memory, n_jobs
         The same as for `mercer.gram.gram`.
-
-    References
-    ----------
-    Rakotomamonjy, Bach, Canu & Grandvalet, "SimpleMKL", JMLR 9, 2008.
 
     Examples
     --------
@@ -193,7 +190,7 @@ class RidgeMachine(Machines):
               - \tfrac12 \beta_c^\top (K + \lambda W^{-1}) \beta_c
 
     β has the shape (n, c), a column for each output. J is half the least penalised sum of squares
-    over λ.
+    over λ ("SimpleMKL", Rakotomamonjy et al. 2008).
 
     Parameters
     ----------
@@ -203,10 +200,6 @@ class RidgeMachine(Machines):
     weights : ndarray of shape (n,), optional
     memory : int, str or None
         The same as for `mercer.gram.gram`; K and its factor are held in any case.
-
-    References
-    ----------
-    Rakotomamonjy, Bach, Canu & Grandvalet, "SimpleMKL", JMLR 9, 2008.
 
     Examples
     --------
