@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heapreplace
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -115,17 +116,31 @@ TEXTS: dict[int, tuple[str, Any]] = {}
 
 
 def covering(values: Mapping[Hashable, tuple]) -> set[Hashable]:
-    """Keys whose tuples show every value at its place, and none much more often than others."""
+    """Keys whose tuples show every value at its place, and none much more often than others.
+
+    The next one shows the most values that none has shown, and of several such the values that
+    were shown least often. What is chosen only makes the others stand further back, so that the
+    first of the queue is the next if its place is still right.
+    """
     times: Counter = Counter()
-    chosen = set()
-    rest = {key: list(enumerate(places)) for key, places in values.items()}
-    while rest:
-        unseen = {key: sum(not times[place] for place in rest[key]) for key in rest}
-        most = max(unseen.values())
-        rest = {key: rest[key] for key, count in unseen.items() if count}
-        if rest:
-            first = [key for key in rest if unseen[key] == most]
-            best = min(first, key=lambda key: sum(times[place] for place in rest[key]))
-            chosen.add(best)
-            times.update(rest.pop(best))
+    places = {key: list(enumerate(shown)) for key, shown in values.items()}
+
+    def rank(key: Hashable) -> tuple[int, int]:
+        seen = [times[place] for place in places[key]]
+        return -seen.count(0), sum(seen)
+
+    keys, chosen = list(places), set()
+    queue = [(*rank(key), number) for number, key in enumerate(keys)]
+    heapify(queue)
+    while queue:
+        key = keys[queue[0][-1]]
+        now = (*rank(key), queue[0][-1])
+        if now != queue[0]:
+            heapreplace(queue, now)
+        elif now[0]:
+            heappop(queue)
+            chosen.add(key)
+            times.update(places[key])
+        else:
+            break
     return chosen

@@ -54,6 +54,7 @@ def test_the_order_is_known_words_or_given_or_that_of_the_type(arguments, order,
     assert facts["score"]["metric"] == ("accuracy" if order is None else "rank_error")
 
 
+@pytest.mark.usefixtures("no_report")
 def test_the_order_is_said_and_all_scores_are_shown(capsys):
     assert command("fit", "words.csv", *FIT, "--task", "ordered") == 0
     said = capsys.readouterr().out

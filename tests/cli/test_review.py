@@ -125,6 +125,7 @@ def test_no_label_is_no_class(labels, left_out, classes, folder):
     assert sorted(set(problem.y.tolist())) == classes
 
 
+@pytest.mark.usefixtures("no_report")
 def test_a_fit_shows_leaks_and_the_order_of_time(capsys):
     hours = pl.datetime_range(
         pl.datetime(2024, 1, 1), pl.datetime(2024, 1, 4, 17), "1h", eager=True
@@ -205,6 +206,7 @@ def test_a_check_has_forty_lines_at_most_and_all_of_them_on_request(capsys, fold
     assert all(f"id {j} (" in " ".join(every.split()) for j in range(30))
 
 
+@pytest.mark.usefixtures("no_report")
 def test_fit_says_of_columns_what_check_finds(folder, capsys):
     """Both read the same record: a mark of missing values misleads a model too."""
     rows = (

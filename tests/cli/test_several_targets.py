@@ -126,6 +126,7 @@ def test_the_screen_and_json_have_each_target(files, capsys):
     assert facts["targets"]["high"]["report"] == "u-2-high.html"
 
 
+@pytest.mark.usefixtures("no_report")
 def test_rows_to_score_on_are_those_with_all_targets(files, capsys):
     table = pl.read_csv(files / "t.csv").rename({"high, or": "high"})
     table.write_csv("u.csv")
@@ -179,6 +180,7 @@ def test_a_report_that_is_interrupted_is_named(files, capsys, monkeypatch):
     assert "there is no report of low; there is no report of high, or." in said
 
 
+@pytest.mark.usefixtures("no_report")
 def test_a_baseline_that_takes_long_is_named_for_its_target(files, capsys, monkeypatch):
     within, late = Clock.within, iter([False, False, False, True])
     monkeypatch.setattr(Clock, "within", lambda *args: None if next(late, False) else within(*args))
@@ -188,6 +190,7 @@ def test_a_baseline_that_takes_long_is_named_for_its_target(files, capsys, monke
     assert "for low: its fit" not in said
 
 
+@pytest.mark.usefixtures("no_report")
 @pytest.mark.parametrize("target", ['"low"', "low,low"])
 def test_a_name_in_quotes_is_that_of_one_target(target, files, capsys):
     table = files / "t.csv"
