@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,9 @@ from mercer.search import Index
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.rst"
 EXAMPLES = re.compile(r"^Examples\n-+\n", re.MULTILINE)
+PART = r"(?:len\(\w+\)|\w+)(?:(?: [-+] |\^)\w+)?"  # of a shape: n, len(i), T + 1, 2^d
+SHAPE = re.compile(rf"\bshape\b|\bn rows\b|\({PART},(?: {PART}(?:, {PART})*)?\)")
+ARRAY = re.compile(r"^[\w, ]+ : (?!(?:list|dict) of ).*\b(?:ndarray|array-like)\b.*$", re.MULTILINE)
 YEAR = re.compile(r"\b(1[6-9]|20)\d\d\b")
 ROOMS = sorted(name for name in mercer.__all__ if inspect.ismodule(getattr(mercer, name)))
 
@@ -74,6 +77,9 @@ WITHOUT_SOURCE = {
     "it is the definition of nearest neighbours": "Index BruteForce KnownNeighbours",
     "the regressor of the same name has it": "NeighbourhoodMachineClassifier",
 }
+
+#: whose arrays have no shape on its page, and why
+WITHOUT_SHAPE = {"it takes data in many forms": "read"}
 
 #: what rooms of the library use of each other, and no user needs
 SHARED = {
@@ -136,6 +142,11 @@ def pages(name: str) -> dict[str, str]:
     return {public: inspect.getdoc(getattr(module, public)) or "" for public in LISTED[name]}
 
 
+def returns_array(method: Callable) -> bool:
+    """Whether the annotation of a method says that it returns one array."""
+    return str(method.__annotations__.get("return")) == "np.ndarray"
+
+
 def among(table: dict[str, str], names: Iterable[str]) -> set[str]:
     """Those of the names that the table gives a reason for."""
     return {*names} & set(" ".join(table.values()).split())
@@ -160,9 +171,30 @@ def test_what_displays_a_formula_has_a_dated_source(name):
     assert lacking == among(WITHOUT_SOURCE, formulas)
 
 
+@pytest.mark.parametrize("name", LISTED)
+def test_arrays_on_a_page_have_a_shape(name):
+    lacking = {
+        public
+        for public, text in pages(name).items()
+        if any(not SHAPE.search(entry) for entry in ARRAY.findall(text))
+    }
+    assert lacking == among(WITHOUT_SHAPE, LISTED[name])
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_methods_that_return_an_array_say_its_shape(name):
+    module = with_torch(name)
+    for public in sorted(LISTED[name]):
+        thing = getattr(module, public)
+        for each in dir(thing) if inspect.isclass(thing) else ():
+            method = inspect.getattr_static(thing, each)
+            if each[0] != "_" and inspect.isfunction(method) and returns_array(method):
+                assert SHAPE.search(inspect.getdoc(method) or ""), f"{public}.{each}"
+
+
 def test_reasons_are_given_for_public_names():
     known = {public for names in LISTED.values() for public in names}
-    for table in (WITHOUT_EXAMPLE, WITHOUT_FORMULA, WITHOUT_SOURCE):
+    for table in (WITHOUT_EXAMPLE, WITHOUT_FORMULA, WITHOUT_SOURCE, WITHOUT_SHAPE):
         assert set(" ".join(table.values()).split()) <= known
 
 

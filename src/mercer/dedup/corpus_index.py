@@ -215,7 +215,7 @@ class CorpusIndex:
                 raise damaged(path, reason(error)) from error
 
     def append(self, docs: Any, n_jobs: int | None = None, job: str | None = None) -> np.ndarray:
-        """Add documents, in one file that appears whole; returns their numbers.
+        """Add n documents, in one file that appears whole; returns their numbers, (n,).
 
         Parameters
         ----------
@@ -274,8 +274,8 @@ class CorpusIndex:
 
         Returns
         -------
-        pairs : structured ndarray of ``document``, ``row`` and ``similarity``
-            In the order of documents, then of rows.
+        pairs : structured ndarray of shape (pairs,)
+            Fields ``document``, ``row`` and ``similarity``, in the order of documents and rows.
         """
         texts = as_texts("docs", docs)
         threshold = self.check_threshold(self.threshold if threshold is None else threshold)

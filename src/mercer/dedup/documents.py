@@ -46,7 +46,7 @@ class Duplicates:
         How similar each document is to its partner: the threshold or more; 1 where it is kept.
     earlier : ndarray of shape (n,), bool
         Whether the partner is one of ``against``.
-    empty : ndarray
+    empty : ndarray of shape (k,), int
         The documents without a single shingle, which are all kept.
     threshold : float
         The least similarity of a document that is removed.

@@ -117,7 +117,7 @@ class MultilayerKernelMachine(
     learner_ : classifier
         g, fitted to the features of all rows.
     classes_ : ndarray of shape (n_classes,)
-    validation_rows_ : ndarray of int
+    validation_rows_ : ndarray of shape (rows,), int
         Numbers of the rows that were held back to choose widths; empty if there was no choice.
     X_fit_ : encoded samples
         The samples that the first layer compares with.
@@ -271,7 +271,7 @@ class MultilayerKernelMachine(
 
     @available_if(_has("decision_function"))
     def decision_function(self, X: SamplesLike) -> np.ndarray:
-        """What the learner's ``decision_function`` says of the features."""
+        """The learner's decision values of the features, (q,) or (q, n_classes)."""
         return self._answer("decision_function", X)
 
     @available_if(_has("predict_proba"))

@@ -234,7 +234,7 @@ class Comparison(BaseEstimator, ABC):
     def whole(
         self, X: Samples, Z: Samples, n_jobs: int | None = None, values: Callable | None = None
     ) -> np.ndarray:
-        """All values of encoded samples, computed in blocks by several threads: a new array.
+        """All values of encoded samples, by several threads: a new array of shape (n, m).
 
         ``values`` is a function of two prepared samples. None means `block`.
         """

@@ -266,7 +266,7 @@ class PairFunction(Comparison):
     def whole(
         self, X: Samples, Z: Samples, n_jobs: int | None = None, values: Callable | None = None
     ) -> np.ndarray:
-        """All values; with several processes if calls are slow and the function can be pickled."""
+        """All values, (n, m), by several processes if calls are slow and can be pickled."""
         n, m, jobs = X.shape[0], Z.shape[0], count_jobs(n_jobs)
         began = perf_counter()
         self.block(X[:1], Z[: min(m, 20)])

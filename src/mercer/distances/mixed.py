@@ -98,6 +98,7 @@ class NanEuclidean(Rooted):
         return self.kind, "missing"
 
     def encode(self, X: Any, like: Any = None) -> np.ndarray:
+        """The rows as an array of shape (n, d), in which NaN is missing."""
         reader = type(self).__name__
         X = encode_vectors(accepted(X, self.reads, reader), like, reader, missing=True)
         if sp.issparse(X):

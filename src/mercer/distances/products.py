@@ -194,7 +194,7 @@ def mapped_rows(X: Samples, A: np.ndarray) -> np.ndarray:
 
 
 def dense_rows(X: Any) -> np.ndarray:
-    """Rows as a dense array: X itself, unless it is sparse.
+    """Rows as a dense array, (n, d): X itself, unless it is sparse.
 
     Kernels and distances on vectors may get sparse rows.
 

@@ -110,8 +110,8 @@ class DTW(Rooted, Aligned):
         return self.within(X, Z, np.inf)
 
     def bounds(self, X: Any, Z: Any) -> np.ndarray:
-        """Keogh & Ratanamahatana's bound for series of one length, from both sides, and the costs
-        of the first and the last points for others."""
+        """Lower bounds, (n, m): Keogh & Ratanamahatana's for series of one length, from both sides,
+        and the costs of the first and the last points for others."""
         out = np.empty((len(X), len(Z)))
         _native.warp_bounds(*_arrays(X), *_arrays(Z), *_window(self.window), out)
         out *= ROUNDING

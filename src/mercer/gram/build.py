@@ -371,7 +371,7 @@ class TiledGram(GramOperator):
         return np.concatenate([self.block(part, part).diagonal() for part in parts])
 
     def rows(self, i: Rows, out: np.ndarray | None = None) -> np.ndarray:
-        """K[i]; the threads share the columns."""
+        """K[i], of shape (len(i), m); the threads share the columns."""
         A, B = self.sides
         X, m = A[i], self.shape[1]
         values = np.empty((X.shape[0], m), self.dtype) if out is None else out

@@ -452,7 +452,7 @@ class CombinedGram(GramOperator):
         return total.astype(self.dtype, copy=False)
 
     def rows(self, i: Rows, out: np.ndarray | None = None) -> np.ndarray:
-        """K[i]; the threads share the columns."""
+        """K[i], of shape (len(i), m); the threads share the columns."""
         n = self.shape[1]
         rows = np.arange(self.shape[0])[i]
         values = np.empty((len(rows), n), self.dtype) if out is None else out

@@ -80,7 +80,7 @@ class Leaves:
         return int(np.diff(self.starts).max())
 
     def rows(self, leaf: int) -> np.ndarray:
-        """The rows of a leaf, ascending."""
+        """The rows of a leaf, ascending, (rows,)."""
         return np.sort(self.order[self.starts[leaf] : self.starts[leaf + 1]])
 
     def parts(self) -> Iterator[np.ndarray]:

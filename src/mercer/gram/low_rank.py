@@ -269,7 +269,7 @@ class LowRankGram(FactoredGram):
         return f"{super().describe()}, rank {self.rank}"
 
     def lift(self, beta: np.ndarray) -> np.ndarray:
-        """L⁻ᵀ β: convert coefficients on F to coefficients at the centres, both (m, ...)."""
+        """L⁻ᵀ β: convert coefficients on F to those at the centres, both (m,) or (m, c)."""
         L = self.L.astype(np.float64, copy=False)
         return solve_triangular(L, beta, lower=True, trans=1, check_finite=False)
 

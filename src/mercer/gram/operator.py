@@ -165,7 +165,7 @@ class GramOperator(ABC):
         return ScaledGram(self, factors)
 
     def fresh(self, dtype: np.dtype | None = None) -> np.ndarray:
-        """K as a new array by rows, in K's precision or another; the caller may write to it."""
+        """K as a new array (n, m), in K's precision or another; the caller may write to it."""
         return np.array(self.dense(), dtype=dtype, order="C", copy=True)
 
     def factorise(self, shift: float = 0.0, dtype: np.dtype | None = None) -> GramFactor:
@@ -208,7 +208,7 @@ class GramOperator(ABC):
         return float(np.sqrt(total))
 
     def wide_product(self, V: np.ndarray) -> np.ndarray:
-        """K @ V in the wider precision of the two."""
+        """K @ V, (n, c) for V (m, c), in the wider precision of the two."""
         return self @ V
 
     def describe(self) -> str:
@@ -453,7 +453,8 @@ class MatrixPart(GramOperator):
     Parameters
     ----------
     K : ndarray of shape (N, M)
-    i, j : ndarray of row and column numbers
+    i, j : ndarray of shape (n,), (m,), int
+        Row and column numbers.
     symmetric : bool
         Whether the part is symmetric.
     place : Place

@@ -76,12 +76,12 @@ class Unary(Node):
     kernel: Kernel
 
     def inner_block(self, X: Any, Z: Any) -> np.ndarray:
-        """The block of the kernel that this one is made of."""
+        """The block (n, m) of the kernel that this one is made of."""
         X, Z = self.sides(X, Z)
         return self.kernel.block(X.parts[0], Z.parts[0])
 
     def inner_diag(self, X: Samples) -> np.ndarray:
-        """The diagonal of the kernel that this one is made of."""
+        """The diagonal (n,) of the kernel that this one is made of."""
         return self.kernel.diag(self.prepare(X).parts[0])
 
 
@@ -155,7 +155,7 @@ class Sum(Two):
 
     @available_if(have_features)
     def features(self, X: Samples) -> np.ndarray:
-        """The features of both kernels, side by side."""
+        """The features of both kernels, side by side, (n, p)."""
         return np.hstack([dense_rows(self.left.features(X)), dense_rows(self.right.features(X))])
 
 
@@ -196,7 +196,7 @@ class Product(Two):
 
     @available_if(have_features)
     def features(self, X: Samples) -> np.ndarray:
-        """All products of a feature of ``left`` and a feature of ``right``."""
+        """All products of a feature of ``left`` and a feature of ``right``, (n, p)."""
         return feature_products(
             dense_rows(self.left.features(X)), dense_rows(self.right.features(X))
         )
@@ -262,7 +262,7 @@ class Scaled(Unary):
 
     @available_if(have_features)
     def features(self, X: Samples) -> np.ndarray:
-        """The features of the kernel, times the square root of the factor."""
+        """The features of the kernel, (n, p), times the square root of the factor."""
         return dense_rows(self.kernel.features(X)) * X.dtype.type(np.sqrt(self.factor))
 
 
@@ -315,7 +315,7 @@ class Power(Unary):
 
     @available_if(have_features)
     def features(self, X: Samples) -> np.ndarray:
-        """All products of ``exponent`` features; use it only with few features."""
+        """All products of ``exponent`` features, (n, p); use it only with few features."""
         F = dense_rows(self.kernel.features(X))
         return reduce(feature_products, [F] * int(self.exponent))
 
@@ -441,7 +441,7 @@ class Convex(Node):
 
     @available_if(have_features)
     def features(self, X: Samples) -> np.ndarray:
-        """The features of all kernels side by side, times the square roots of the weights."""
+        """The features (n, p) of all kernels side by side, times the roots of the weights."""
         roots = np.sqrt(self._weights()).astype(X.dtype)
         return np.hstack([r * dense_rows(k.features(X)) for r, k in zip(roots, self.kernels)])
 

@@ -149,7 +149,7 @@ class Formula:
     factor: float = 1.0
 
     def rows(self, X: np.ndarray) -> np.ndarray:
-        """Dense rows after the scaling."""
+        """Dense rows after the scaling, (n, d)."""
         if self.scaling is None:
             return X
         return X * self.scaling if self.scaling.ndim == 1 else X @ self.scaling.T
@@ -372,11 +372,11 @@ class Radial(Kernel):
 
     @abstractmethod
     def profile(self, D: np.ndarray) -> np.ndarray:
-        """k as a function of D = ρ ** distance.exponent; overwrites and returns D."""
+        """k as a function of D = ρ ** distance.exponent, (n, m); overwrites and returns D."""
 
     @abstractmethod
     def profile_derivative(self, D: np.ndarray) -> np.ndarray:
-        """Derivative of the profile with respect to D, for D > 0; returns a new array."""
+        """Derivative of the profile with respect to D > 0; returns a new array (n, m)."""
 
     @property
     def kind(self) -> str:  # type: ignore[override]
@@ -436,7 +436,7 @@ class Layer(Kernel):
         )
 
     def diag_derivative(self, g: np.ndarray) -> np.ndarray:
-        """The derivative of κ(g, g, g) by g. TypeError if the layer is not ``differentiable``."""
+        """The derivative (n,) of κ(g, g, g) by g. TypeError if the layer has no derivatives."""
         raise TypeError(f"{self!r} has no derivatives of its diagonal.")
 
     def check_layer(self) -> None:

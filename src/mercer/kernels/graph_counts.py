@@ -52,7 +52,7 @@ class VertexHistogram(GraphCounts):
 
     Parameters
     ----------
-    vocabulary : graphs or array of uint64, optional
+    vocabulary : graphs or array of shape (p,), uint64, optional
         The graphs whose labels are the columns of ``features``, or what ``columns_of`` returns for
         them. None means the graphs that ``features`` is called with.
 
@@ -106,7 +106,7 @@ class WeisfeilerLehman(NodeColours):
     ----------
     rounds : int >= 0, default=5
         h. With more rounds, larger neighbourhoods have to be equal.
-    vocabulary : graphs or array of uint64, optional
+    vocabulary : graphs or array of shape (p,), uint64, optional
         The graphs whose colours are the columns of ``features``, or what ``columns_of`` returns
         for them. None means the graphs that ``features`` is called with.
 
@@ -165,7 +165,7 @@ class WLOptimalAssignment(NodeColours):
     ----------
     rounds : int >= 0, default=5
         h, the number of rounds.
-    vocabulary : graphs or array of uint64, optional
+    vocabulary : graphs or array of shape (p,), uint64, optional
         It is as in `WeisfeilerLehman`.
 
     Notes

@@ -43,7 +43,7 @@ class ShortestPath(GraphCounts):
 
     Parameters
     ----------
-    vocabulary : graphs or array of uint64, optional
+    vocabulary : graphs or array of shape (p,), uint64, optional
         The graphs whose paths are the columns of ``features``, or what ``columns_of`` returns for
         them. None means the graphs that ``features`` is called with.
 
@@ -168,7 +168,7 @@ class Propagation(GraphCounts):
         distribution.
     random_state : int >= 0, default=0
         Seed of the directions, which also depend on the number of attributes.
-    vocabulary : graphs or array of uint64, optional
+    vocabulary : graphs or array of shape (p,), uint64, optional
         The same as in `WeisfeilerLehman`.
 
     Notes

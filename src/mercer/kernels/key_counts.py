@@ -61,7 +61,7 @@ class KeyCounts(Kernel):
         return np.bincount(owners, squares, len(found)).astype(X.dtype, copy=False)
 
     def columns_of(self, X: Any) -> np.ndarray:
-        """The numbers of all that raw or encoded samples have, ascending: a ``vocabulary``."""
+        """The numbers (p,) of all that raw or encoded samples have, ascending: a ``vocabulary``."""
         X = self.encode(X)
         parts = [self.counts(X[s : s + STRIP]).values[:, 0] for s in range(0, len(X), STRIP)]
         return np.unique(np.concatenate(parts))

@@ -187,7 +187,7 @@ class Counting(Kernel):
         return total.astype(strings.dtype, copy=False)
 
     def symbols_read(self, X: Strings) -> np.ndarray:
-        """The number of the symbol of X that each symbol of ``windows`` is."""
+        """The number of the symbol of X that each symbol of ``windows`` is, (symbols,)."""
         return np.arange(len(X.values))
 
     def symbol_parts(self, X: Strings, Z: Strings, coef: np.ndarray) -> list[np.ndarray]:

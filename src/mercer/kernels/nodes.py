@@ -47,7 +47,7 @@ class OnNodes(Kernel):
 
     @abstractmethod
     def values_of(self, eigenvalues: np.ndarray) -> np.ndarray:
-        """f of the eigenvalues of L."""
+        """f of the eigenvalues of L, (n,)."""
 
     @abstractmethod
     def function_of(self, graph: NodeGraph) -> MultipliedFunction:

@@ -107,7 +107,7 @@ class Match(Kernel):
         return np.full(X.shape[0], self._weights(X).sum(), X.dtype)
 
     def features(self, X: Categories) -> np.ndarray:
-        """Weighted indicators of the levels in the training sample, (n, number of levels).
+        """Weighted indicators of the levels in the training sample, (n, levels).
 
         A level that is not in the training sample has no indicator.
         """

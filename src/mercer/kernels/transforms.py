@@ -349,7 +349,7 @@ class Mapped(Unary):
 
     @available_if(have_features)
     def features(self, X: Samples) -> np.ndarray:
-        """The features of the transformed samples."""
+        """The features of the transformed samples, (n, p)."""
         return self.kernel.features(self.transform(X))
 
 

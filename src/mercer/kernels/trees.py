@@ -34,7 +34,7 @@ class Subtree(KeyCounts):
     ----------
     decay : float > 0, default=1.0
         λ. With less than 1, large subtrees count less.
-    vocabulary : trees or array of uint64, optional
+    vocabulary : trees or array of shape (p,), uint64, optional
         The trees whose subtrees are the columns of ``features``, or what ``columns_of`` returns
         for them. None means the trees that ``features`` is called with.
 
@@ -107,7 +107,7 @@ class NodePairs(Kernel):
 
     @abstractmethod
     def keys(self, X: Trees, nodes: np.ndarray) -> np.ndarray:
-        """A number for each node; nodes with the largest one match nothing."""
+        """A number for each node, (nodes,); nodes with the largest one match nothing."""
 
     @abstractmethod
     def terms(self) -> tuple[bool, float, float]:

@@ -244,19 +244,19 @@ class RecursiveElimination(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
     @_has("predict")
     def predict(self, X: SamplesLike) -> np.ndarray:
-        """The predictions of the fitted estimator from the chosen columns of X."""
+        """The predictions of ``estimator_`` from the chosen columns of X, (q,) or (q, outputs)."""
         X = self.transform(X)
         return self.estimator_.predict(X)
 
     @_has("predict_proba")
     def predict_proba(self, X: SamplesLike) -> np.ndarray:
-        """The probabilities of the classes from the chosen columns of X."""
+        """The probabilities of the classes from the chosen columns of X, (q, n_classes)."""
         X = self.transform(X)
         return self.estimator_.predict_proba(X)
 
     @_has("decision_function")
     def decision_function(self, X: SamplesLike) -> np.ndarray:
-        """The decision values from the chosen columns of X."""
+        """The decision values from the chosen columns of X, (q,) or (q, n_classes)."""
         X = self.transform(X)
         return self.estimator_.decision_function(X)
 

@@ -62,7 +62,7 @@ class EnhancerStream:
         return self._ready(self._frames_of(np.concatenate([self._pending, x])))
 
     def close(self) -> np.ndarray:
-        """All samples that are left; the stream is over."""
+        """All samples that are left, (m,); the stream is over."""
         count = self.frames.count(self._taken) if self._taken else 0
         missing = (
             (count - 1) * self.frames.hop + self.frames.width - self.frames.before - self._taken

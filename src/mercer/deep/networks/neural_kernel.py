@@ -339,7 +339,7 @@ class NeuralKernel(KernelLearner):
         return self._network(self._torch_side())
 
     def network_inputs(self, X: Samples) -> np.ndarray:
-        """What the network reads of the rows of X: scaled columns, or features of the kernel."""
+        """What the network reads of the rows of X: scaled columns, or features of k, (q, p)."""
         check_is_fitted(self)
         return self.input_scale_(self._features(self.encode_new(X))).astype(self.dtype)
 

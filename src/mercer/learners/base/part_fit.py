@@ -132,7 +132,7 @@ class PartFit(IncrementalFit):
 
     @abstractmethod
     def sample(self, survey: Survey) -> np.ndarray:
-        """Ascending numbers of the rows that `begin` wants, among those of positive weight."""
+        """Ascending numbers (r,) of the rows that `begin` wants, among those of positive weight."""
 
     @abstractmethod
     def begin(

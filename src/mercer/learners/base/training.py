@@ -370,7 +370,7 @@ class Training(NamedTuple):
     Attributes
     ----------
     X : encoded samples (n)
-    y : ndarray or None
+    y : ndarray of shape (n,) or (n, outputs), or None
     weights : ndarray of shape (n,) or None
         None if all weights are 1.
     rows : ndarray of shape (n,), int

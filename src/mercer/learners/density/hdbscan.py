@@ -91,9 +91,9 @@ class HDBSCAN(ClusterMixin, NeighboursLearner):
     persistence_ : ndarray of shape (n_clusters,)
         How long each cluster lasts, from 0 to 1: its excess of mass, over what it would be if its
         rows stayed from the density 0 to the largest one at which any row leaves.
-    condensed_tree_ : structured ndarray with the fields parent, child, lambda_val, child_size
-        Which rows (below n) and clusters (from n on; n is all rows) leave which cluster at which
-        density 1 / h.
+    condensed_tree_ : structured ndarray of shape (edges,)
+        Fields parent, child, lambda_val and child_size: which rows (below n) and clusters (from n
+        on; n is all rows) leave which cluster at which density 1 / h.
 
     See Also
     --------

@@ -69,7 +69,7 @@ class MultipleKernelClassifier(Classifier, MultipleKernelLearner):
 
     Attributes
     ----------
-    classes_ : ndarray
+    classes_ : ndarray of shape (n_classes,)
 
     Notes
     -----

@@ -303,13 +303,13 @@ class MultipleKernelLearner(BaseEstimator):
         return self.estimator_.X_fit_
 
     def predict(self, X: SamplesLike) -> np.ndarray:
-        """Predictions of the base learner for the rows of X."""
+        """Predictions of the base learner for the rows of X, (q,) or (q, outputs)."""
         check_is_fitted(self)
         return self.estimator_.predict(self._encode_new(X))
 
     @available_if(_of_estimator("decision_function"))
     def decision_function(self, X: SamplesLike) -> np.ndarray:
-        """Decision values of the base learner for the rows of X."""
+        """Decision values of the base learner for the rows of X, (q,) or (q, n_classes)."""
         check_is_fitted(self)
         return self.estimator_.decision_function(self._encode_new(X))
 
@@ -321,7 +321,7 @@ class MultipleKernelLearner(BaseEstimator):
 
     @available_if(_of_estimator("predict_proba"))
     def predict_log_proba(self, X: SamplesLike) -> np.ndarray:
-        """Logarithm of ``predict_proba``."""
+        """Logarithm of ``predict_proba``, (q, n_classes)."""
         return np.log(self.predict_proba(X))
 
     # --- scikit-learn -----------------------------------------------------------------------------

@@ -422,5 +422,5 @@ class ManyClasses(Classifier, SupportVectorMachine):
 
     @available_if(_with_probability)
     def predict_log_proba(self, X: SamplesLike) -> np.ndarray:
-        """Logarithm of ``predict_proba``."""
+        """Logarithm of ``predict_proba``, (q, n_classes)."""
         return np.log(self.predict_proba(X))

@@ -111,7 +111,7 @@ class FeatureMachine(KernelLearner):
         Coefficients of the different rows of positive weight, or of the centres, in random order;
         one output for two classes, else one for each class or target.
     intercept_ : ndarray of shape (outputs,)
-    X_fit_ : ndarray or sparse matrix
+    X_fit_ : ndarray or sparse matrix of shape (n, d)
         The samples that ``dual_coef_`` belongs to.
     solver_, gram_ : str
         Descriptions of the solver and of the Gram matrix.

@@ -49,7 +49,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     ----------
     n_components : int, optional
         Rows of A. None: the number of columns.
-    init : {"auto", "pca", "lda", "identity", "random"} or ndarray
+    init : {"auto", "pca", "lda", "identity", "random"} or ndarray of shape (n_components, d)
         The first A. "auto" is "lda" where that has enough components, else "pca" where there are
         fewer components than columns, else "identity".
     max_iter : int
@@ -65,7 +65,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         A.
     distance_ : MappedMinkowski
         :math:`\|A (x - z)\|`, for ``metric=`` of any learner.
-    classes_ : ndarray
+    classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
     converged_ : bool
     n_features_in_ : int

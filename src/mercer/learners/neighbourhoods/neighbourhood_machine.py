@@ -131,7 +131,7 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
     encoder_ : TableEncoder
         How columns become numbers and codes; rows that were encoded before stay as they are.
     n_features_in_ : int
-    feature_names_in_ : ndarray
+    feature_names_in_ : ndarray of shape (columns,)
         Only if the columns have names.
     """
 

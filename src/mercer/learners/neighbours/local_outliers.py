@@ -187,18 +187,18 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
 
     @available_if(_for_training)
     def fit_predict(self, X: SamplesLike, y: object = None) -> np.ndarray:
-        """Fit to X, and judge its rows: 1 is usual, -1 an outlier."""
+        """Fit to X, and judge its rows, (n,): 1 is usual, -1 an outlier."""
         factors = self.fit(X).negative_outlier_factor_
         return np.where(factors < self.offset_, -1, 1)
 
     @available_if(_for_new)
     def predict(self, X: SamplesLike) -> np.ndarray:
-        """1 for new samples that are usual, -1 for outliers."""
+        """1 for new samples that are usual, -1 for outliers, (q,)."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     @available_if(_for_new)
     def decision_function(self, X: SamplesLike) -> np.ndarray:
-        """``score_samples`` less ``offset_``: negative for outliers."""
+        """``score_samples`` less ``offset_``, (q,): negative for outliers."""
         return self.score_samples(X) - self.offset_
 
     @available_if(_for_new)

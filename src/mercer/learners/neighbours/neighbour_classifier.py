@@ -301,6 +301,7 @@ class NeighbourPredictor(CountSearch):
 
     @finite_values
     def sums(self, X: SamplesLike) -> np.ndarray:
+        """The weighted sums of the targets of the neighbours of each row of X, (q, sums)."""
         Z = self.queries(X)
         if self.n_neighbors_ is None:
             return self._sums_of_all(Z)

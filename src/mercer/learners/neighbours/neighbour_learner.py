@@ -170,7 +170,7 @@ class NeighboursLearner(DistanceLearner):
         return None
 
     def given_rows(self, indices: np.ndarray) -> np.ndarray:
-        """Row numbers in the data that the user gave; -1 stays -1."""
+        """Row numbers in the data that the user gave, in the shape of ``indices``; -1 stays -1."""
         if self._rows is None:
             return indices
         return np.where(indices >= 0, self._rows[indices], -1)

@@ -65,6 +65,7 @@ class RadiusPredictor(RadiusSearch):
 
     @finite_values
     def sums(self, X: SamplesLike) -> np.ndarray:
+        """The weighted sums of the targets of the neighbours of each row of X, (q, sums)."""
         Z = self.queries(X)
         if Z is None:  # the training rows ask all at once
             return self._sums(None)

@@ -47,7 +47,7 @@ class Stolp(DistanceLearner):
     ----------
     indices_ : ndarray of shape (m,)
         Row numbers of the prototypes, in the order in which they were chosen.
-    outliers_ : ndarray
+    outliers_ : ndarray of shape (outliers,)
         Row numbers of the outliers.
     margins_ : ndarray of shape (n,)
         The margin of each row among all rows.
@@ -58,7 +58,7 @@ class Stolp(DistanceLearner):
         Share of all rows that are misclassified by the nearest other row.
     error_after_ : float
         Share of all rows, outliers too, that are misclassified by the nearest prototype.
-    errors_ : ndarray
+    errors_ : ndarray of shape (steps,)
         Share of the rows without outliers that are misclassified, from the first prototypes of all
         classes on, after each further one.
     algorithm_, distance_

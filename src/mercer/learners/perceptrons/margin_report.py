@@ -142,7 +142,7 @@ def margin_report(
         Without the bias.
     labels, sizes : ndarray of shape (n, machines)
         ±1, and η of each row.
-    classes : ndarray
+    classes : ndarray of shape (n_classes,)
     starts : ndarray of shape (machines,)
         |w₀|.
     bias : bool

@@ -95,7 +95,7 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelLearner):
         The variance of the noise, in the unit of ``y_train_``.
     hyperparameters_ : list of str
         What was chosen, by the names of ``kernel_.get_params()``; "noise" is that of the noise.
-    theta_ : ndarray
+    theta_ : ndarray of shape (parameters,)
         θ, the logarithms of their values, one after the other.
     bounds_ : ndarray of shape (t, 2), for t numbers θ
         Logarithms.

@@ -133,7 +133,8 @@ class KernelRidgeClassifier(Classifier, RidgeLearner, FitsInParts):
         return result
 
     def find_intercepts(self, sums: np.ndarray) -> np.ndarray:
-        """Intercepts from the residual sums of all targets and of 1, which leaves the outputs."""
+        """Intercepts (t,) from the residual sums (t + 1,) of all targets and of 1, which leaves the
+        outputs."""
         if sums[-1] == 0:
             raise ValueError(
                 f"alpha={self.alpha!r} leaves no error to find the intercept from: give "

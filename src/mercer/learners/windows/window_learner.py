@@ -167,7 +167,7 @@ class WindowLearner(MeansOfRows, DistanceLearner):
     temperature_ : float
         :math:`\tau` of weights :math:`e^{-\tau \rho}`, for the exponential window, or
         :math:`e^{-\tau \rho^2}`, for the Gaussian one.
-    weights_ : ndarray
+    weights_ : ndarray of shape (d,)
         The weights of the distance; only with "learnt", if it has weights.
     distance_ : Distance
         The distance; with "learnt", it has the weights that were learnt.
@@ -313,7 +313,8 @@ class WindowLearner(MeansOfRows, DistanceLearner):
     ) -> np.ndarray:
         """For each width, the reduced sums around each row of X (of Z, without it, if left out).
 
-        V and Q are what K and K² are multiplied with; None means what the smoother needs.
+        V and Q are what K and K² are multiplied with; None means what the smoother needs. The array
+        has the shape (widths, n) or (widths, n, r).
         """
         V = self._smoother.V if V is None else V
         shape = SHAPES[self.window]

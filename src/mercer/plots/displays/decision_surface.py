@@ -68,7 +68,7 @@ class DecisionSurfaceDisplay(MeasuredDisplay):
         without colour.
     classes : sequence, optional
         The classes in order; for a one-class machine "outside" and "inside".
-    support : array-like of int, optional
+    support : array-like of shape (vectors,), int, optional
         Numbers of the rows that get a ring.
     boundary : float, optional
         The value on the decision line; None if there is no line.
@@ -87,7 +87,7 @@ class DecisionSurfaceDisplay(MeasuredDisplay):
 
     Attributes
     ----------
-    levels : ndarray
+    levels : ndarray of shape (levels,)
         Edges of the colour bands, at round numbers. Values outside have the colour of the last
         band. Empty for regions.
 

@@ -38,7 +38,7 @@ class HashingDisplay(Display):
         b and r.
     near, recall : float
         The distance at which pairs are found with this probability.
-    pairs : array-like, optional
+    pairs : array-like of shape (pairs,), optional
         Distances of pairs of the sample.
 
     References

@@ -73,7 +73,7 @@ class LevelSetDisplay(MeasuredDisplay):
     centre : (float, float)
     axes : array-like of shape (2, 2), optional
         The half-axes of the curve at distance 1, one in each row.
-    levels : array-like, optional
+    levels : array-like of shape (levels,), optional
         Distances to draw; None: three that fit the grid.
     title : str
 
@@ -129,7 +129,7 @@ class LevelSetDisplay(MeasuredDisplay):
             None: the mean of X, or the origin.
         extent : float > 0, optional
             Half of the width of the grid; None: that of X, or 1.
-        levels : array-like, optional
+        levels : array-like of shape (levels,), optional
         resolution : int, default=200
 
         Raises

@@ -165,7 +165,7 @@ class MapDisplay(Display):
         The column of the table that colours the points; by default the clusters do.
     labels : array-like of shape (n,), int, optional
         The cluster of each row from 0 on; -1 for rows of none.
-    middles : array-like of int, optional
+    middles : array-like of shape (clusters,), int, optional
         The row in the middle of each cluster; by default that nearest to its mean in the map.
     probabilities, outlier_scores : array-like of shape (n,), optional
         What `HDBSCAN` says of each row under these names.

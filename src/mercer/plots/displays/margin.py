@@ -47,7 +47,7 @@ class MarginDisplay(Display):
         The position of each row's class in ``classes``.
     classes : sequence
         The classes, in order.
-    width : float or array-like, optional
+    width : float or array-like of shape (machines,), optional
         Geometric margin :math:`1 / \|w\|` of each machine.
     tolerance : float, default=1e-3
         A margin that differs from 1 by at most this counts as 1; use the solver's ``tol``.
@@ -120,7 +120,7 @@ class MarginDisplay(Display):
             True classes.
         classes : array-like, optional
             All classes in ascending order; None means the classes in y.
-        width : float or array-like, optional
+        width : float or array-like of shape (machines,), optional
             Geometric margin of each machine.
         """
         values, y = drawable("values", values, 1, 2), np.asarray(y)

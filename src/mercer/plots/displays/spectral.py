@@ -221,7 +221,7 @@ class EmbeddingDisplay(Display):
         Classes, each with a colour and a mark of its own, or numbers for a colour scale.
     names : pair of str
         Names of the axes.
-    classes : array-like, optional
+    classes : array-like of shape (classes,), optional
         The classes in ascending order; by default the labels, unless these are floats.
 
     Examples

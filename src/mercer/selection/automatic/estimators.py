@@ -43,7 +43,7 @@ class KernelClassifier(Classifier, AutomaticKernel):
 
     Attributes
     ----------
-    classes_ : ndarray
+    classes_ : ndarray of shape (n_classes,)
     order_ : list or None
         The classes from the lowest to the highest, if they have an order.
     decision_weights_ : ndarray of shape (classes,)
@@ -84,7 +84,7 @@ class KernelClassifier(Classifier, AutomaticKernel):
         The winning kernel, bound to the encoded columns of ``encoder_``.
     X_fit_, solver_
         Attributes of the learner.
-    stored_rows_ : ndarray
+    stored_rows_ : ndarray of shape (rows,)
         The numbers, from 0, of the training rows that ``X_fit_`` holds: all of them, the support
         vectors, or the centres of a machine of low rank.
 

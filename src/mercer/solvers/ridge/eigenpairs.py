@@ -168,7 +168,7 @@ class EigenFactor:
         )
 
     def effective_dimension(self, penalties: Sequence[float] | np.ndarray) -> np.ndarray:
-        """tr K (K + λ W⁻¹)⁻¹, the degrees of freedom of the fit, for each λ."""
+        """tr K (K + λ W⁻¹)⁻¹, the degrees of freedom of the fit, for each λ, (penalties,)."""
         eigenvalues = np.maximum(self.eigenvalues.astype(np.float64), 0)[:, None]
         return (eigenvalues / (eigenvalues + check_penalties(penalties))).sum(axis=0)
 

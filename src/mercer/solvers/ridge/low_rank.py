@@ -379,7 +379,7 @@ class LowRankFactor:
         return out.reshape(len(penalties), *np.shape(y))
 
     def effective_dimension(self, penalties: Sequence[float] | np.ndarray) -> np.ndarray:
-        """Degrees of freedom of the fit, Σ_k μ_k / (μ_k + λ), for each λ."""
+        """Degrees of freedom of the fit, Σ_k μ_k / (μ_k + λ), for each λ, (penalties,)."""
         inverses = self.pairs.inverse(check_penalties(penalties))
         return (self.eigenvalues[:, None] * inverses).sum(axis=0)
 

@@ -330,7 +330,7 @@ class RidgeFolds:
             self.spectra.append((np.maximum(eigenvalues, 0), Q))
 
     def learns(self, f: int) -> np.ndarray:
-        """Mask of the rows that the fit of a fold learns from."""
+        """Mask (n,) of the rows that the fit of a fold learns from."""
         return self.folds < f if self.in_turn else self.folds != f
 
     def leave_one_out(self, y: np.ndarray, penalties: np.ndarray) -> Iterator[np.ndarray]:

@@ -63,7 +63,7 @@ class RowSource(ABC):
 
     @abstractmethod
     def block(self, rows: np.ndarray, place: np.ndarray) -> np.ndarray:
-        """K between rows[place]; ``rows`` must be ascending and distinct."""
+        """K between rows[place], (r, r); ``rows`` must be ascending and distinct."""
 
     def square(self, rows: np.ndarray, place: np.ndarray) -> Square:
         """The same block for steps of two variables, which may read only few of its values."""

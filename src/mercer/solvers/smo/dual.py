@@ -122,7 +122,7 @@ class DualProblem:
         return error * np.maximum(room, np.where(slope < error, below, 0.0))
 
     def feasible(self, alpha: np.ndarray | None = None) -> np.ndarray:
-        """A feasible α (in the box, with the right sums) near a given α, or near 0 for None.
+        """A feasible α (n,), in the box with the right sums, near a given α, or near 0 for None.
 
         If the sums are not given, α of the sign with the larger sum is scaled down.
         """

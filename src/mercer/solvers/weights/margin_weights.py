@@ -176,7 +176,7 @@ class HingeMachines(Machines):
         return MachineOptimum(value, gap, duals, starts)
 
     def inverse(self, K: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """The part of [[K, 1], [1ᵀ, 0]]⁻¹ that belongs to β, because Σ β does not change."""
+        """The part (r, r) of [[K, 1], [1ᵀ, 0]]⁻¹ that belongs to β, as Σ β does not change."""
         P = _inverted(K)
         ones = P.sum(axis=1)
         return P - np.outer(ones, ones) / ones.sum()
@@ -229,7 +229,7 @@ class RidgeMachine(Machines):
         return MachineOptimum(value, 0.0, [Dual(rows, beta, _some(rows, self.most_free()))], [])
 
     def inverse(self, K: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """(K + λ W⁻¹)⁻¹ of these rows."""
+        """(K + λ W⁻¹)⁻¹ of these r rows, (r, r)."""
         w = np.ones(len(rows)) if self.weights is None else self.weights[rows]
         return _inverted(K + np.diag(self.penalty / w))
 
