@@ -197,8 +197,8 @@ class NeuralKernelClassifier(OutputClassifier, NeuralKernel):
 
     @available_if(lambda self: self.loss == "cross_entropy")
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes in the order of ``classes_``; with ``loss="cross_entropy"``
-        alone."""
+        """Probabilities of the classes in the order of ``classes_``, (q, n_classes); only with
+        ``loss="cross_entropy"``."""
         f = self._outputs(X)
         if f.shape[1] > 1:
             return softmax(f, axis=1)
