@@ -124,10 +124,11 @@ class GraphIndex(Index):
         # by another seed than the pivots, from which walks begin, and as if each were a new row
         some = np.sort(np.random.default_rng(1).permutation(n)[:JUDGED])
         limits = kth_distances(X, self.distance_, some, k, self.memory, self.n_jobs)
-        rows, keys = self.rows_[some], self._walked(self.rows_[some], k, some)
+        search = GraphSearch(self, self._training, self._training)
+        keys = self._walked(search.rows[some], k, some)
         counts = (keys >= 0).sum(axis=1)
         starts = np.concatenate(([0], np.cumsum(counts)))
-        D = self.reading_.listed(rows, self.rows_, keys[keys >= 0], starts, X.dtype)
+        D = search.measured(some, keys[keys >= 0], starts)
         near = np.repeat(limits[:, 0], counts) >= D
         self.recall_ = float(near.sum() / (k * len(some)))
 
@@ -184,7 +185,7 @@ class GraphSearch:
 
         def keep(rows: np.ndarray, ids: np.ndarray, starts: np.ndarray) -> None:
             near, numbers = np.empty((len(rows), k), self.dtype), np.empty((len(rows), k), np.int64)
-            D = self._measured(rows, ids, starts)
+            D = self.measured(rows, ids, starts)
             _native.nearest_listed(D, self.numbers[ids], starts, near, numbers)
             distances[self.places[rows]], indices[self.places[rows]] = near, numbers
 
@@ -233,7 +234,7 @@ class GraphSearch:
             seen[query, ids] = True
             while len(ids):
                 raise_if_stopped()
-                D = self._measured(rows, ids, starts)
+                D = self.measured(rows, ids, starts)
                 inside = radius >= D
                 kept = inside if self.allowed is None else inside & self.allowed[ids]
                 numbers = self.numbers[ids[kept]].astype(np.int64)
@@ -266,7 +267,7 @@ class GraphSearch:
         own = rows if self.among_themselves else None
         return self.index.listed(self.rows[rows], min(count, len(self.numbers)), own)
 
-    def _measured(self, rows: np.ndarray, ids: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    def measured(self, rows: np.ndarray, ids: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """Exact distances of listed rows."""
         index = self.index
         return index.reading_.listed(self.rows[rows], index.rows_, ids, starts, self.dtype)
