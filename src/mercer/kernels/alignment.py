@@ -358,7 +358,7 @@ class SoftDTWRBF(Falling):
         "exp(−γ softdtw(x, z))", "1 for equal series, falling with the gap that stretching leaves"
     )
 
-    positive_definite = False
+    positive_definite = False  # type: ignore[assignment]
     power = 1.0
 
     def __init__(self, gamma: float = 1.0, smoothing: float = 1.0):
