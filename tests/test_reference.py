@@ -15,11 +15,11 @@ import mercer
 from mercer.search import Index
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.rst"
-EXAMPLES = re.compile(r"^Examples\n-+\n", re.MULTILINE)
-PART = r"(?:len\(\w+\)|\w+)(?:(?: [-+] |\^)\w+)?"  # of a shape: n, len(i), T + 1, 2^d
+EXAMPLES = re.compile(r"^Examples\n-+\n(?=[\s\S]*^>>> )", re.MULTILINE)
+PART = r"(?:len\(\w+\)|(?!\d{4}\b)\w+)(?:(?: [-+] |\^)\w+)?"  # of a shape: n, len(i), T + 1, 2^d
 SHAPE = re.compile(rf"\bshape\b|\bn rows\b|\({PART},(?: {PART}(?:, {PART})*)?\)")
 ARRAY = re.compile(r"^[\w, ]+ : (?!(?:list|dict) of ).*\b(?:ndarray|array-like)\b.*$", re.MULTILINE)
-YEAR = re.compile(r"\b(1[6-9]|20)\d\d\b")
+YEAR = re.compile(r"\b(1[6-9]\d\d|20[012]\d)(?=[,;).:]| \()")
 ROOMS = sorted(name for name in mercer.__all__ if inspect.ismodule(getattr(mercer, name)))
 
 #: what has no example, and why
@@ -30,6 +30,7 @@ WITHOUT_EXAMPLE = {
     "a cluster must run, as in docs/cluster.rst": "ClusterLostError DaskEngine",
     "scikit-learn describes it": "ConvergenceWarning",
     "it needs a package that no extra installs": "pesq",
+    "it decorates a test, which its example shows in a block": "parametrize_with_object_checks",
 }
 
 #: what has no formula on its page, and why

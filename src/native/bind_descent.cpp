@@ -483,7 +483,7 @@ void bind_descent(nb::module_& m) {
                 some.clear();
                 others.assign(1, {0.0f, nodes ? 0 : ~0});
                 for (size_t probe = 0; probe < probes && !others.empty(); ++probe) {
-                    // the branch whose bound is nearest, as others cross it by least
+                    // the branch on whose other side the query lies by the least gap
                     std::pop_heap(others.begin(), others.end(), std::greater<>());
                     auto [crossed, node] = others.back();
                     others.pop_back();

@@ -55,6 +55,21 @@ def test_recall_beside_brute_force(distance):
     assert len(everything[1]) > 0.99 * 3 * len(X)
 
 
+def test_walks_reach_many_clusters_and_the_recall_is_that_of_new_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(200, 32))
+    rows = centres[rng.integers(0, 200, 10_500)] + 0.3 * rng.normal(size=(10_500, 32))
+    X, Z = rows[500:], rows[:500]
+    wanted, measured = BruteForce(Minkowski()).fit(X).query(Z, 10)[0], {}
+    for probes in (descent.PROBES, 1):
+        monkeypatch.setattr(descent, "PROBES", probes)
+        index = DescentIndex(Minkowski()).fit(X)
+        measured[probes] = found(wanted, index.query(Z, 10)[0])
+        assert abs(index.recall_ - measured[probes]) < 0.1
+    assert measured[6] > 0.98
+    assert measured[1] < 0.95
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_same_neighbours_on_any_number_of_threads(dtype, monkeypatch):
     X = vectors(3000, d=20).astype(dtype)

@@ -84,10 +84,8 @@ def test_recall_beside_brute_force(distance, make):
 
 def baskets(n, seed, customers=200):
     """Parts of the usual baskets of many customers, most of them as far from each other as any."""
-    rng, usual = (
-        np.random.default_rng(seed),
-        np.random.default_rng(9).integers(0, 2000, (customers, 25)),
-    )
+    rng = np.random.default_rng(seed)
+    usual = np.random.default_rng(9).integers(0, 2000, (customers, 25))
     return [set(rng.choice(usual[i % customers], 15).tolist()) for i in range(n)]
 
 

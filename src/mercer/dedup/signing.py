@@ -221,7 +221,7 @@ class Bands(NamedTuple):
     n_bands: int  # b
 
     def recall(self, similarity: np.ndarray | float) -> np.ndarray:
-        """The probability that two documents of this similarity are compared, in its shape."""
+        """The probability that two documents of this similarity are compared, of the same shape."""
         return s_curve(np.asarray(similarity, np.float64), self.n_hashes, self.n_bands)
 
 

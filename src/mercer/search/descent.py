@@ -251,6 +251,7 @@ class DescentIndex(GraphIndex):
         return descend(n, k, STRIP, begin, join, self.n_jobs, known)
 
     def _walked(self, rows: np.ndarray, count: int, own: np.ndarray | None = None) -> np.ndarray:
+        """Numbers of near rows of each query, the nearest first; none is the row ``own``."""
         Z = self._placed(rows)
         keys = np.empty((len(Z), count), np.int32)
         wide = max(int(self.expansion), count)

@@ -76,8 +76,9 @@ class GraphIndex(Index):
     Attributes
     ----------
     recall_ : float
-        The share of the 10 nearest of 50 rows that their walks find, compared with brute force:
-        measured by `fit`, and by `add` once a tenth of the rows is new.
+        The share of the 10 nearest of 50 rows that walks find as if each of them were a new row,
+        which its own walk does not meet. It is compared with brute force by `fit`, and by `add`
+        once a tenth of the rows is new.
     """
 
     distance: Distance
@@ -124,13 +125,17 @@ class GraphIndex(Index):
         # by another seed than the pivots, from which walks begin, and as if each were a new row
         some = np.sort(np.random.default_rng(1).permutation(n)[:JUDGED])
         limits = kth_distances(X, self.distance_, some, k, self.memory, self.n_jobs)
+        self.recall_ = self._recall_of(some, limits, k)
+
+    def _recall_of(self, some: np.ndarray, limits: np.ndarray, k: int) -> float:
+        """The share of the k nearest of some rows, those within the limits, that walks find."""
         search = GraphSearch(self, self._training, self._training)
         keys = self._walked(search.rows[some], k, some)
         counts = (keys >= 0).sum(axis=1)
         starts = np.concatenate(([0], np.cumsum(counts)))
         D = search.measured(some, keys[keys >= 0], starts)
         near = np.repeat(limits[:, 0], counts) >= D
-        self.recall_ = float(near.sum() / (k * len(some)))
+        return float(near.sum() / (k * len(some)))
 
     def _check(self, n: int, each: int) -> None:
         """Refuse wrong parameters, and a graph of n rows of so many bytes beyond the memory."""
@@ -150,7 +155,7 @@ class GraphIndex(Index):
         if own is not None and count <= k + 1:
             keys = self.links_[own, :k]
         else:
-            keys = self._walked(rows, count)
+            keys = self._walked(rows, count)  # through the row itself, whose links are near
         kept = keys >= 0
         if own is not None:
             kept &= keys != own[:, None]

@@ -260,7 +260,7 @@ class MinHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HashFamily):
     # --- as a family of hash functions -----------------------------------------------------------
 
     def collision(self, distance: ArrayLike) -> np.ndarray:
-        """1 - d at the Jaccard distance d, in its shape: that of one function."""
+        """1 - d at the Jaccard distance d, of the same shape: the probability of one function."""
         return np.clip(1 - np.asarray(distance, np.float64), 0, 1)
 
     def draw(self, X: Sets, count: int, rng: np.random.Generator) -> MinHash:

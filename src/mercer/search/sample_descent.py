@@ -34,6 +34,7 @@ from mercer.threads import ordered_map, raise_if_stopped
 PARTITIONS, LEAF = 4, 32  # distances are costly: fewer of them than between vectors
 STRIP = 2048  # rows whose pairs are listed at a time
 TASK = 2048  # pairs of a task
+TABLE = 2**20  # distances of some queries to the rows at which walks may begin
 ENTRIES = 8  # of the rows drawn, the nearest at which a walk begins
 ENOUGH = 0.95  # a recall that is lower asks for more rows at which walks may begin
 
@@ -79,9 +80,9 @@ class SampleDescentIndex(GraphIndex):
     -----
     A row is compared with some hundred others, however many there are. The recall is low where
     samples have no structure, such as random texts, most of which are equally far apart. Walks
-    begin near 64 rows; where their recall is below .95, as with many groups that are far from each
-    other, at rows of which each other row is a neighbour: about one in ``connectivity``, with all
-    of which a new sample is compared.
+    begin at the 8 nearest of 64 rows. Where their recall is below .95, as with many groups that are
+    far from each other, it is the 8 nearest of so many that each row is linked with one: about one
+    in ``connectivity``, with all of which a new sample is compared.
 
     References
     ----------
@@ -101,12 +102,18 @@ class SampleDescentIndex(GraphIndex):
         self.n_compared_ = 0
         self.drawn_, self.links_, self.far_ = self._descend(X, None)
 
-    def _judge(self) -> None:
-        """Measure the recall of walks; where it is low, each row gets an entry beside it."""
-        super()._judge()
-        if self.recall_ < ENOUGH:
-            self.drawn_ = _covering(self.links_, self.drawn_)
-            super()._judge()
+    def _recall_of(self, some: np.ndarray, limits: np.ndarray, k: int) -> float:
+        """The recall. Where it is low, each row gets an entry that is linked with it, if walks then
+        find half of what they missed."""
+        drawn, recall = self.drawn_, super()._recall_of(some, limits, k)
+        if recall >= ENOUGH:
+            return recall
+        self.drawn_ = _covering(self.links_, drawn)
+        more = super()._recall_of(some, limits, k)
+        if 1 - more > (1 - recall) / 2:
+            self.drawn_ = drawn
+            return recall
+        return more
 
     def _insert(self, X: Samples) -> None:
         """Join new rows to the graph: from near rows that walks find, by the same descent."""
@@ -115,11 +122,11 @@ class SampleDescentIndex(GraphIndex):
         near = self._walked(self.reading_.rows(X), k)
         i, j = np.nonzero(near >= 0)
         known = Known(self.links_[:, :k], self.far_, np.stack([n + i, near[i, j]], axis=1))
-        drawn, links, far = self._descend(training.X, known)
-        # walks begin at some of the new rows too, as many as there are of the others
-        share = -(-len(self.drawn_) * len(i) // (n * k))
-        some = np.linspace(0, len(drawn) - 1, min(len(drawn), share))
-        self.drawn_ = np.append(self.drawn_, drawn[np.unique(some.astype(np.int64))])
+        _, links, far = self._descend(training.X, known)
+        # walks begin at some of the new rows too, the same share of them as of the others
+        m = len(training) - n
+        some = np.random.default_rng(0).permutation(m)[: -(-len(self.drawn_) * m // n)]
+        self.drawn_ = np.append(self.drawn_, (n + np.sort(some)).astype(np.int32))
         self._training, self.links_, self.far_ = training, links, far
 
     def _descend(
@@ -184,15 +191,17 @@ class SampleDescentIndex(GraphIndex):
         return Measure(tiles, self._training.prepare(tiles), self.n_jobs)
 
     def _walked(self, rows: Samples, count: int, own: np.ndarray | None = None) -> np.ndarray:
+        """Numbers of near rows of each query, the nearest first; none is the row ``own``."""
         n, q, measure = len(self._training), rows.shape[0], self.reading_
         left_out = np.full(q, -1) if own is None else own
-        parts = slices(q, max(1, SEEN // n))
+        parts = slices(q, max(1, min(SEEN // n, TABLE // len(self.drawn_))))
         return np.concatenate(
             [self._walk(measure, rows[part], left_out[part], count) for part in parts]
         )
 
     def _walk(self, measure: Measure, Z: Samples, own: np.ndarray, count: int) -> np.ndarray:
-        """Numbers of near rows of each query, (q, count), -1 where none is known."""
+        """Numbers of near rows of each query, (q, count), -1 where none is known. Its row ``own``
+        is neither an entry nor met."""
         n, q, wide = len(self._training), Z.shape[0], max(int(self.expansion), count)
         table = measure.table(Z, self.drawn_)
         table[self.drawn_ == own[:, None]] = np.inf

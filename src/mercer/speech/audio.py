@@ -148,6 +148,7 @@ def read_audio(path: str | os.PathLike) -> Recording:
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     write_audio(Path(folder) / "a.wav", np.full(3, 0.5))
@@ -197,6 +198,7 @@ def write_audio(
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     write_audio(Path(folder) / "a.flac", np.array([0.5, 2.0]), bits=24)
@@ -221,6 +223,7 @@ def find_recordings(folders: Iterable[str | os.PathLike]) -> list[Path]:
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     write_audio(Path(folder) / "a.wav", np.zeros(160))

@@ -24,6 +24,7 @@ class GramContract:
 
     Examples
     --------
+    >>> import pytest
     >>> from mercer.gram import DenseGram
     >>> class TestDense(GramContract):
     ...     pair = pytest.fixture(lambda self: (DenseGram(np.eye(9)), np.eye(9)))

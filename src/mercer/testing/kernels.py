@@ -40,6 +40,7 @@ class DistanceContract:
 
     Examples
     --------
+    >>> import pytest
     >>> from mercer.distances import Minkowski
     >>> class TestMinkowski(DistanceContract):
     ...     distance = pytest.fixture(lambda self: Minkowski(3))
@@ -179,6 +180,7 @@ class KernelContract:
 
     Examples
     --------
+    >>> import pytest
     >>> from mercer.kernels import RBF
     >>> class TestRBF(KernelContract):
     ...     kernel = pytest.fixture(lambda self: RBF(0.5))

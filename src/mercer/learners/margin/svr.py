@@ -207,8 +207,8 @@ GUESSED_TO = 1e-2  # their tolerance
 
 
 def _at_bounds(residuals: np.ndarray, bounds: np.ndarray, level: float) -> np.ndarray:
-    """β, (n,), of a constant that is the quantile of the residuals: each row at the bound of its
-    side, but for one, so that the sum is 0."""
+    """β of shape (n,) that is optimal if f is a constant: rows below the quantile of the residuals
+    are at their lower bound, rows above it at the upper one, and one row makes the sum 0."""
     order = np.argsort(residuals, kind="stable")
     sums = np.cumsum(bounds[order])
     below = sums <= level * sums[-1]
@@ -319,7 +319,8 @@ class KernelQuantileRegression(Regressor, SupportVectorMachine):
         n, levels = K.shape[0], self._levels()
         if n < GUESSED_LEAST:
             return [None] * len(levels)
-        some = np.flatnonzero(bounds)[:: n // GUESSED_FROM]
+        some = np.flatnonzero(bounds)
+        some = some[:: max(1, len(some) // GUESSED_FROM)]
         part, C = K.part(some), bounds[some] * (bounds.sum() / bounds[some].sum())
         solver = replace(self._solver(len(some)), tol=GUESSED_TO, polish=False, report=None)
         found = [

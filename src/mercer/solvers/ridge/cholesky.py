@@ -91,7 +91,8 @@ def conjugate(
     system: RidgeSystem, inverse: Inverse, b: np.ndarray, penalty: float, norm: float,
     tol: float | None = None, most: int = STEPS,
 ) -> Solution:  # fmt: skip
-    """Preconditioned conjugate gradients, each column by itself, until all are exact.
+    """Preconditioned conjugate gradients, each column by itself, until the backward error of all is
+    at most ``tol`` (by default, that of exact solutions), or for ``most`` steps.
 
     Golub & Van Loan, "Matrix Computations", 4th edition, 2013, section 11.5. Differences: the
     Polak-Ribière β, since a preconditioner in float32 is not quite a fixed linear map; and the
@@ -132,11 +133,11 @@ PRECISION = 1e-8  # λ / ‖K‖ from which a factor in float32 serves, measured
 RAISES = (0.25, 4.0)  # roundings of ‖K‖ that are added to λ if a float32 K is not definite
 ROUNDING = float(np.finfo(np.float32).eps)
 SINGLE_MAX = float(np.finfo(np.float32).max) / 4
-TAIL = 1000  # λ, which the eigenvalues that a few columns leave may add up to
-SHARE = 4  # rows for each of those columns, at most: a third of the operations of a factor
+TAIL = 1000  # the eigenvalues that a few columns leave out may add up to so many λ
+SHARE = 4  # at most one column for so many rows: a third of the operations of a whole factor
 ROUNDED = float(np.finfo(np.float64).eps) / 10  # backward error of a direct solution, about
 PIVOT = 256  # units of rounding, as `pivoted_cholesky` has for its least pivot
-TRIAL = 5  # rows for each of those whose rank says whether this is worth a try
+TRIAL = 5  # one row of so many is tried first: their rank says whether all are worth it
 
 
 def of_few_columns(S: GramOperator, penalty: float) -> Inverse | None:
@@ -279,10 +280,13 @@ class CholeskyFactor:
 
     def _single_serves(self) -> bool:
         """Whether there is a factor in float32; it is made when it is first asked for."""
-        untried = self._single is None and self._double is None and self._eigen is None
-        if untried and self._single_may_serve():
+        if self._single is None and self._may_iterate() and self._single_may_serve():
             self._single = self._factorise(np.float32)
         return self._single is not None
+
+    def _may_iterate(self) -> bool:
+        """Whether nothing in float64 has taken the place of iterations."""
+        return self._double is None and self._eigen is None
 
     def _single_may_serve(self) -> bool:
         """Whether conjugate gradients with a factor in float32 are worth a try."""
@@ -306,8 +310,8 @@ class CholeskyFactor:
         if self._single_serves():
             assert self._single is not None
             return self._single.solve
-        S, n, untried = self.system.S, self.system.S.shape[0], self._double is self._eigen is None
-        if self._few is None and untried and n >= SMALL and isinstance(self.system.K, DenseGram):
+        S, n, dense = self.system.S, self.system.S.shape[0], isinstance(self.system.K, DenseGram)
+        if self._few is None and self._may_iterate() and n >= SMALL and dense:
             diagonal, rounding = S.diag(), n * PIVOT * float(np.finfo(self.system.dtype).eps)
             possible = np.isfinite(self._norm) and (diagonal >= 0).all()
             if possible and self.penalty > rounding * float(diagonal.max()):
@@ -324,7 +328,7 @@ class CholeskyFactor:
 
     def _factorise_exactly(self) -> None:
         """The factor in float64 in place of that in float32, or what serves in its place."""
-        if self._double is not None or self._eigen is not None:
+        if not self._may_iterate():
             return
         self._single = self._few = None  # their memory is for the other
         self._double = self._factorise(np.float64)
@@ -371,7 +375,8 @@ class CholeskyFactor:
         # a product or two with each matrix are no work for threads of BLAS
         inverse, norm = self._nearly() if few else None, self._norm + self.penalty
         if inverse is not None:
-            # as exact as a direct solution: the smaller λ, the further a residual moves it
+            # a residual moves the solution by up to ‖K‖ / λ times as much, so that it must be as
+            # small as that of a direct solution
             tol, most = (ROUNDED, 2 * STEPS) if self._single is None else (None, STEPS)
             with blas_limit(0):
                 found = conjugate(self.system, inverse, b, self.penalty, norm, tol, most)

@@ -300,7 +300,9 @@ class LowRankFactor:
 
     Attributes
     ----------
-    eigenvalues, Q, noise
+    eigenvalues : ndarray of shape (m,)
+    Q : ndarray of shape (m, m)
+    noise : float
         μ and Q, and what rounding leaves of an eigenvalue that is 0: those of ``pairs``.
     pairs : GramEigenpairs
 

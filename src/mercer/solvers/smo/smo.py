@@ -129,8 +129,8 @@ class SmoSolver:
         source : RowSource, optional
             Rows of K that several problems share, from `rows_of`; turns shrinking off.
         nearby : SmoResult, optional
-            A result with the same ``source``. Kβ of the start is then made from its own, by the
-            rows of K where β differs from a multiple of its β.
+            A result, perhaps not optimal, whose ``products`` are its Kβ. Kβ of the start is then
+            made from these, by the rows of K where β differs from a multiple of its β.
 
         Returns
         -------
