@@ -1,13 +1,14 @@
 """Two lanes of tests: the quick one after every change, the full one for what takes longer.
 
 A test marked ``full`` is left to the full lane, as one is that takes the processor for more than
-half a second where others of its file go the same way. Of a test marked ``thinned`` the quick lane
-takes only as many combinations of its arguments as show every value of every argument, and of one
-marked ``spread(n)`` n cases at even distances in its table. Of scikit-learn's suite each file takes
-a third of the checks, other ones than the next file, and each of its classes in turn for them; of
-the suite on objects one kind of samples for each class and one class for each kind. Pages of the
-documentation, which show together what tests show one by one and take a tenth of the time, are left
-to the full lane unless they are named.
+half a second where others of its file go the same way. Of a test with several arguments the quick
+lane takes only as many combinations as show every value of every argument; of what is then left of
+a long table each second or third case, other ones than the next test; and of a test marked
+``spread(n)`` n cases at even distances. Of scikit-learn's suite each file takes a third of the
+checks, other ones than the next file, and each of its classes in turn for them; of the suite on
+objects one kind of samples for each class and one class for each kind. Pages of the documentation,
+which show together what tests show one by one and take a tenth of the time, are left to the full
+lane unless they are named.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ import pytest
 from hypothesis import settings
 
 QUICK = "not full"  # the marks of the quick lane, as in pyproject.toml
-SHARE = 3  # of scikit-learn's checks a file takes every third
+SHARE = 3  # of scikit-learn's checks a file takes every third, as a test does of a long table
+LONG = 24  # of a table of fewer than twice as many cases each is quick
 
 
 def few(count: int, cases: Iterable[Any]) -> list[Any]:
@@ -58,8 +60,6 @@ def quick_cases(cases: list[Any]) -> Sequence[Any]:
     if mark := cases[0].get_closest_marker("spread"):
         return spread(mark.args[0], cases)
     shown = shown_by(cases[0])
-    if shown is None:
-        return cases
     found = [shown(item) for item in cases]
     if shown is estimator_of_suite:
         checks = [*dict.fromkeys(key[1] for key, _ in found)]
@@ -67,7 +67,14 @@ def quick_cases(cases: list[Any]) -> Sequence[Any]:
         turn = set(checks[first::SHARE] or checks)
         cases, found = zip(*(pair for pair in zip(cases, found) if pair[1][0][1] in turn))
     chosen = covering(dict(found))
-    return [item for item, (key, _) in zip(cases, found) if key in chosen]
+    kept = [item for item, (key, _) in zip(cases, found) if key in chosen]
+    return in_turn(kept) if shown is combination else kept
+
+
+def in_turn(cases: Sequence[Any]) -> Sequence[Any]:
+    """Of a long table each second or third case, from where the test's name says."""
+    step = min(SHARE, max(1, len(cases) // LONG))
+    return cases[crc32(cases[0].originalname.encode()) % step :: step]
 
 
 def spread(count: int, cases: Sequence[Any]) -> Sequence[Any]:
@@ -76,16 +83,12 @@ def spread(count: int, cases: Sequence[Any]) -> Sequence[Any]:
 
 
 def shown_by(item: Any) -> Any:
-    """A function of a test's cases: what is chosen together, and the values that it shows.
-
-    None if the quick lane takes every case.
-    """
+    """A function of a test's cases: what is chosen together, and the values that it shows."""
     arguments = item.callspec.params
-    if item.get_closest_marker("thinned"):
-        return combination
     if {"check", "estimator"} <= set(arguments):
         return estimator_of_suite
-    return estimator_on_objects if hasattr(arguments.get("check"), "__wrapped__") else None
+    on_objects = hasattr(arguments.get("check"), "__wrapped__")
+    return estimator_on_objects if on_objects else combination
 
 
 def combination(item: Any) -> tuple[Hashable, tuple]:

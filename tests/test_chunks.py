@@ -71,7 +71,6 @@ def small(monkeypatch):
 # --- all kernels and distances ----------------------------------------------------------------
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("case", [*cases.KERNELS, *cases.DISTANCES], ids=cases.name)
 def test_a_matrix_of_many_tiles_is_that_of_one(case, jobs, small):

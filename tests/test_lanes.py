@@ -50,10 +50,10 @@ class Case:
 
 def test_what_a_case_of_the_full_lane_shows_is_shown_by_another():
     cases = [
-        Case("thinned", "full", learner="SVC", kind="strings"),
-        Case("thinned", learner="SVC", kind="sets"),
-        Case("thinned", learner="SVR", kind="strings"),
-        Case("thinned", learner="SVR", kind="sets"),
+        Case("full", learner="SVC", kind="strings"),
+        Case(learner="SVC", kind="sets"),
+        Case(learner="SVR", kind="strings"),
+        Case(learner="SVR", kind="sets"),
     ]
     leave_to_the_full_lane(cases)
     assert ["full" in case.marks for case in cases] == [True, False, False, True]
@@ -94,6 +94,24 @@ def test_cases_of_a_spread_test_are_at_even_distances():
     cases = [Case("spread(2)", number=i) for i in range(7)]
     leave_to_the_full_lane(cases)
     assert [i for i, case in enumerate(cases) if "full" not in case.marks] == [0, 3]
+
+
+def test_of_a_long_table_each_test_takes_other_cases():
+    quick = {}
+    for name in ("test_a", "test_b", "test_c", "test_d"):
+        cases = [Case(kernel=i) for i in range(75)]
+        for case in cases:
+            case.originalname = name
+        leave_to_the_full_lane(cases)
+        quick[name] = {i for i, case in enumerate(cases) if "full" not in case.marks}
+        assert len(quick[name]) == 25
+    assert set().union(*quick.values()) == {*range(75)}
+
+
+def test_of_a_table_of_moderate_length_each_case_is_quick():
+    cases = [Case(kernel=i) for i in range(47)]
+    leave_to_the_full_lane(cases)
+    assert not any(case.marks for case in cases)
 
 
 def test_of_the_suite_on_objects_each_kind_and_each_class_is_quick():

@@ -54,7 +54,7 @@ def predicted(capsys, table, output, *options):
     return read(output), said.out
 
 
-@pytest.mark.spread(2)
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("name", ["new.csv", "new.csv.gz", "new.parquet", "new.arrow", "new.jsonl"])
 @pytest.mark.parametrize("output", ["p.csv", "p.parquet"])
 def test_blocks_predict_what_the_whole_does(name, output, capsys, monkeypatch):
@@ -82,6 +82,7 @@ def test_a_column_that_no_block_can_read_is_refused(capsys, monkeypatch, folder)
     assert not (folder / "p.csv").exists()
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 def test_wrong_rows_are_found_in_blocks(end, folder, capsys, monkeypatch):
     monkeypatch.setattr("mercer.cli.predict.WHOLE", 0)

@@ -164,6 +164,7 @@ FILES = {
 }
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("kind", FILES)
 def test_any_byte_may_change(kind):
     """Each damaged file is refused with an error of Python, or has headers that fit together."""

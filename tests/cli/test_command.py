@@ -383,6 +383,7 @@ WRONG = (
 )  # fmt: skip
 
 
+@pytest.mark.full
 def test_what_is_wrong_with_options_files_and_columns_is_said_before_learners_are_loaded(folder):
     (folder / "t.csv").write_text("x,y\n" + "".join(f"{i},{i % 2}\n" for i in range(30)))
     (folder / "t.none").write_text("x\n1\n")
@@ -418,6 +419,7 @@ def test_the_names_that_are_known_before_learners_are_loaded_are_theirs():
         assert names == tuple(name for name, metric in METRICS.items() if metric.task == task)
 
 
+@pytest.mark.full
 def test_the_core_imports_no_optional_library():
     # rich is left out of the list: scikit-learn imports it itself where it is installed
     code = (

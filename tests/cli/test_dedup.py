@@ -68,6 +68,7 @@ def ids(path="out.jsonl"):
 PACKERS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstd.compress}
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("packed", PACKERS)
 def test_json_lines(packed):
     content = json_lines(ROWS)
@@ -128,6 +129,7 @@ def test_parquet():
     assert pl.read_parquet("out.parquet").equals(frame[KEPT])
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize(
     "cells",
     [["1.234,5", "2.000,0", "950"], ["30.01.2024", "31.1.24", "15 Dec 2023"], ["n/a", "1", "-5"],
@@ -224,6 +226,7 @@ BAD = [
 ]  # fmt: skip
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize(("line", "message"), BAD)
 def test_malformed_lines_are_named(line, message, capsys):
     Path("in.jsonl").write_bytes(b"\n".join([GOOD, b"", *[GOOD] * 8, line, GOOD]))
@@ -381,6 +384,7 @@ KILLS = [("buckets", 7), ("signs", 5), ("keys", 1), ("candidates", 1), ("sets", 
          ("verdicts", 1)]  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "count"), few(1, KILLS))
 def test_after_a_kill_the_output_is_the_same(name, count):
     for k, part in enumerate((ROWS[:31], ROWS[31:])):
@@ -437,6 +441,7 @@ def killed_late(count, *asked):
 OUTPUTS = ["-o", "out.jsonl", "--pairs", "p.csv", "--report", "r.html"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("moments", "outputs"),
     few(1, [([3], OUTPUTS), ([0, 1, 2, 4], OUTPUTS), (range(5, 200, 9), OUTPUTS),
@@ -461,6 +466,7 @@ def test_a_run_that_is_killed_while_it_writes_ends_well_when_done_again(moments,
     assert ended or len(moments) < 20  # else some moment is left out
 
 
+@pytest.mark.full
 def test_what_another_job_or_the_user_has_written_is_not_replaced(capsys):
     Path("in.jsonl").write_bytes(json_lines(ROWS))
     asked = ("dedup", "in.jsonl", *OUTPUTS)
@@ -475,7 +481,7 @@ def test_what_another_job_or_the_user_has_written_is_not_replaced(capsys):
     assert ids() == KEPT
 
 
-@pytest.mark.spread(2)
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("name", ["in.jsonl", "in.csv", "in.parquet"])
 @pytest.mark.parametrize("stage", ["_equals", "_verdicts"])
 def test_a_file_that_changes_during_the_work_is_said(name, stage, capsys, monkeypatch):
@@ -670,6 +676,7 @@ def test_a_column_of_sequences(capsys):
     assert pl.read_csv("out.csv")["id"].to_list() == [*range(30)]
 
 
+@pytest.mark.full
 def test_a_column_of_molecules(capsys):
     """Equal molecules have other texts, which are no words in common."""
     pytest.importorskip("rdkit")

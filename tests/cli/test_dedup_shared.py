@@ -43,7 +43,7 @@ def outputs(name, *options):
     return Path(f"out{suffix}").read_bytes(), Path("p.csv").read_bytes()
 
 
-@pytest.mark.spread(2)
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("shard", [1, 300, 2500])
 @pytest.mark.parametrize(
     "name", ["in.jsonl", "in.csv", "in.txt", "in.parquet", "in.jsonl.gz", "in.fa"]
@@ -89,7 +89,7 @@ def test_a_stream_begins_after_some_bytes(name):
             assert file.read() == content[after:]
 
 
-@pytest.mark.spread(1)
+@pytest.mark.full
 @pytest.mark.parametrize("shard", [1, 300, 10**9])
 def test_malformed_lines_of_shards_have_their_numbers(shard, capsys, monkeypatch):
     monkeypatch.setattr(documents, "SHARD", shard)
@@ -212,6 +212,7 @@ NEW = [{"id": 100 + i, "text": text} for i, text in enumerate([
 ])]  # fmt: skip
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("bits", [(), ("--bits", 8)])
 def test_an_index_of_earlier_runs(bits, capsys):
     Path("monday.jsonl").write_bytes(json_lines(ROWS))

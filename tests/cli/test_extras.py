@@ -41,6 +41,7 @@ def fitted(capsys, *options):
     return code, json.loads(said.out) if said.out else None, said.err
 
 
+@pytest.mark.full
 def test_copies_within_groups_do_not_flatter_the_score(folder, capsys):
     _, deceived, _ = fitted(capsys, "--drop", "person", "--drop", "day", "--drop", "times")
     code, honest, _ = fitted(capsys, "--group", "person", "--drop", "day", "--drop", "times")
@@ -52,6 +53,7 @@ def test_copies_within_groups_do_not_flatter_the_score(folder, capsys):
     assert "--group person" in honest["command"]
 
 
+@pytest.mark.full
 def test_the_latest_rows_are_held_out(folder, capsys):
     code, facts, _ = fitted(capsys, "--time-column", "day")
     assert code == 0
@@ -69,6 +71,7 @@ def test_rows_of_weight_0_are_left_out(folder, capsys):
     assert "times" not in mercer.load("model.mercer").feature_names_in_
 
 
+@pytest.mark.full
 def test_a_compressed_model_says_what_it_lost(folder, capsys):
     code, facts, _ = fitted(capsys, "--compress", "30")
     assert code == 0

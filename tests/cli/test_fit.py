@@ -33,6 +33,7 @@ def broken(*_, **__):
     raise ZeroDivisionError("no reason")
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("step", ["report_data", "write_report"])
 def test_a_report_that_fails_costs_no_model(step, folder, capsys, monkeypatch):
     monkeypatch.setattr(f"mercer.cli.fit.{step}", broken)
@@ -116,6 +117,7 @@ def test_rows_that_there_is_no_time_to_predict_are_not_scored(folder, capsys, mo
     assert "11 rows" in page
 
 
+@pytest.mark.full
 def test_fewer_rows_to_score_on_have_the_share_of_a_rare_class(folder, capsys, monkeypatch):
     rare = np.arange(300) % 30 == 0
     x = np.random.default_rng(0).normal(size=300) + 3 * rare

@@ -100,7 +100,7 @@ WRITERS = {
 }  # fmt: skip
 
 
-@pytest.mark.spread(3)
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("name", few(8, WRITERS))
 def test_a_full_disk_leaves_the_old_file_whole(name, given, folder):
     target, write = WRITERS[name]

@@ -318,7 +318,7 @@ TAKEN = {
 }
 
 
-@pytest.mark.spread(3)
+@pytest.mark.spread(1)
 @pytest.mark.parametrize(("frame", "said"), few(7, TAKEN.values()), ids=TAKEN)
 def test_tables_that_are_taken(frame, said, capsys):
     frame.write_csv("t.csv")
@@ -515,6 +515,7 @@ def test_targets_that_are_neither_numbers_nor_classes(cells, message, capsys):
     assert message in said
 
 
+@pytest.mark.full
 def test_brackets_in_names_are_printed_as_they_are(capsys, folder):
     TABLE.rename({"y": "[red]y[/b]"}).write_csv("t.csv")
     code, said = printed(capsys, "fit", "t.csv", "--target", "[red]y[/b]", "--trials", 1)
@@ -545,6 +546,7 @@ def test_a_test_table_may_have_only_the_classes_that_look_like_numbers(capsys, f
 # --- texts and sets ---------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_kinds_of_text_are_told_and_a_wrong_one_is_refused(capsys):
     notes = [
         f"{'good' if size > 0 else 'bad'} things, some words and {i}" for i, size in enumerate(SIZE)
@@ -587,6 +589,7 @@ def test_a_nul_in_a_text_of_a_parquet_file(capsys):
     assert "60 predictions are in p.csv." in said
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("no_report")
 def test_texts_that_are_numbers_in_the_new_table(capsys):
     frame = TABLE.with_columns(note=pl.Series([f"some words, and number {i}" for i in range(N)]))

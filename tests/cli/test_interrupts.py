@@ -75,6 +75,7 @@ def interrupted(at, *arguments, wait=True):
     return process.returncode, out, err
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("at", "said", "report"),
     few(1, [
@@ -132,6 +133,7 @@ def test_a_model_of_another_table_is_not_gone_on_with(folder, capsys):
     assert "penguins.csv" in refused(*FIT, *more, "penguins.csv", "--force")
 
 
+@pytest.mark.full
 def test_ctrl_c_before_anything_was_tried_writes_nothing(folder):
     code, _, err = interrupted("baseline", *FIT)
     assert code == 130

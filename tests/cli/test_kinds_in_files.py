@@ -170,7 +170,7 @@ def deduplicated(kind, table, _, asked, capsys):
         assert f"has {came} as 'x', and no text (--column names another)" in said[1]
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(12)
 @pytest.mark.parametrize("command", [checked, fitted, near, mapped, deduplicated])
 @pytest.mark.parametrize("kind", CELLS)
 @pytest.mark.parametrize("form", FORMATS)

@@ -97,6 +97,7 @@ def test_a_killed_run_goes_on(monkeypatch, capsys):
     assert not Path("links.csv.work").exists()
 
 
+@pytest.mark.full
 def test_an_executor_writes_the_same_and_a_named_folder_stays(capsys):
     assert command("link", "old.csv", "new.csv", "--id", "id") == 0
     whole = Path("links.csv").read_bytes()
@@ -138,6 +139,7 @@ def test_one_table_and_json(capsys):
     assert (pairs("l.parquet")["left_row"] < pairs("l.parquet")["right_row"]).all()
 
 
+@pytest.mark.full
 def test_columns_of_other_names_add_to_those_in_common(capsys):
     other = pl.read_csv("new.csv").rename({"born": "birthday"})
     other.write_csv("new.csv")
@@ -204,6 +206,7 @@ def test_columns_with_the_same_values_are_joined_and_said(capsys):
     assert f1() > 0.9
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("table", ["old.csv", "new.csv"])
 def test_a_column_of_one_table_alone_may_be_dropped(table):
     pl.read_csv(table).with_columns(note=pl.lit("x")).write_csv(table)
@@ -230,6 +233,7 @@ def test_a_kind_of_a_column_that_is_not_compared(capsys):
     assert (code, "--kind: no column 'place' is compared" in said) == (3, True)
 
 
+@pytest.mark.full
 def test_labels_by_rows_and_by_ids(capsys):
     link = ("link", "old.csv", "new.csv", "--id", "id", "--force")
     assert command(*link) == 0
@@ -400,6 +404,7 @@ def test_hostile_cells_do_no_harm_to_the_page():
     assert "<script>alert" not in Path("r.html").read_text("utf-8")
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("quiet", [True, False])
 @pytest.mark.parametrize("asked", ["link old.csv new.csv", "dedup old.csv --column street"])
 def test_a_quiet_command_keeps_the_log_to_itself(asked, quiet):

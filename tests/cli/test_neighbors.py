@@ -70,6 +70,7 @@ def expected(queries):
     return np.array([[gower(a, b, low, high) for b in rows] for a in queries.to_dicts()])
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("themselves", [False, True])
 def test_distances_are_the_mean_of_the_columns(themselves, capsys):
     given = ["items.csv"] if themselves else ["items.csv", "queries.csv"]
@@ -101,6 +102,7 @@ def test_distances_are_the_mean_of_the_columns(themselves, capsys):
     assert "Left out: constant." in printed
 
 
+@pytest.mark.full
 def test_a_radius_and_blocks_of_rows(monkeypatch):
     from mercer.cli import neighbors
 

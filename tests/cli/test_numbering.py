@@ -27,7 +27,7 @@ CLASSES = pl.Series(
 )
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("y", [NUMBERS, CLASSES], ids=["numbers", "classes"])
 @pytest.mark.parametrize("options", [(), ("--weight", "w"), ("--test", "held.csv")])
 @pytest.mark.usefixtures("no_report")

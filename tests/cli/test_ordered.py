@@ -34,7 +34,7 @@ def test_check_and_fit_say_the_same_of_a_target_with_an_order(capsys):
     assert said == ["the column has ordered classes"] * 2
 
 
-@pytest.mark.spread(2)
+@pytest.mark.spread(1)
 @pytest.mark.usefixtures("no_report")
 @pytest.mark.parametrize(
     ("arguments", "order"),
@@ -54,6 +54,7 @@ def test_the_order_is_known_words_or_given_or_that_of_the_type(arguments, order,
     assert facts["score"]["metric"] == ("accuracy" if order is None else "rank_error")
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("no_report")
 def test_the_order_is_said_and_all_scores_are_shown(capsys):
     assert command("fit", "words.csv", *FIT, "--task", "ordered") == 0

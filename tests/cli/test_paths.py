@@ -94,7 +94,7 @@ def names_for(name, written, other):
     return paths | {written: both, other: both}, both
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(30)
 @pytest.mark.parametrize("how", ["same", "relative", "symbolic link", "hard link", "case"])
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_what_is_written_is_no_other_path(pair, how, capsys):

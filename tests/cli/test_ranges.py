@@ -48,6 +48,7 @@ def test_every_number_of_every_command_is_in_the_table():
     assert {option for _, option in numbers()} == set(WRONG)
 
 
+@pytest.mark.spread(60)
 @pytest.mark.parametrize(
     ("name", "option", "value"), [(n, o, value) for n, o in numbers() for value in WRONG[o]]
 )

@@ -44,7 +44,7 @@ def counts(monkeypatch):
     return read, encoded
 
 
-@pytest.mark.spread(2)
+@pytest.mark.full
 @pytest.mark.parametrize(
     "options", [[], ["--compress", "20"], ["--weight", "weight"], ["--time-column", "number"]]
 )

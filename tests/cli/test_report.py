@@ -49,6 +49,7 @@ def embedded(path):
     return text, json.loads(re.search(r'id="mercer-report">(.*)</script>', text)[1])
 
 
+@pytest.mark.full
 def test_a_saved_model_is_scored_on_the_rows_that_have_a_target(folder, capsys):
     assert command("report", "model.mercer", "new.csv", "--target", "y") == 0
     out = capsys.readouterr().out
@@ -105,6 +106,7 @@ def test_no_rows_keeps_values_out_of_the_report(folder):
     assert numbers["embedding"] is None
 
 
+@pytest.mark.full
 def test_a_report_predicts_if_it_is_asked_to(folder, capsys):
     fit("t.csv", "--no-rows", "--force")
     assert "<script>" not in (folder / "model.html").read_text("utf-8")
@@ -134,6 +136,7 @@ def test_rows_of_the_training_table_are_told(folder, capsys):
     assert facts["relevance"]["columns"][0] == "size"
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize(
     ("train", "new", "write"),
     [("t.tsv", "NEW.tsv", lambda table, path: table.write_csv(path, separator="\t")),

@@ -191,6 +191,7 @@ def test_a_baseline_that_takes_long_is_named_for_its_target(files, capsys, monke
 
 
 @pytest.mark.usefixtures("no_report")
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("target", ['"low"', "low,low"])
 def test_a_name_in_quotes_is_that_of_one_target(target, files, capsys):
     table = files / "t.csv"

@@ -38,7 +38,6 @@ def read(text, tmp_path, rows=None, **options):
     return frame, " ".join(tables.notes)
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("rows", [None, 7])
 @pytest.mark.parametrize("above", ABOVE)

@@ -78,6 +78,7 @@ def test_all_letters_in_each_place(capsys):
     assert_allclose(pl.read_parquet("w.parquet")["change"], -found["change"], atol=1e-12)
 
 
+@pytest.mark.full
 def test_variants_of_files(capsys):
     text = read_table("new.fa")["sequence"]
     Path("v.csv").write_text(
@@ -215,6 +216,7 @@ def test_proteins_in_place_of_dna_are_said(capsys):
         assert "sequence: 1 of 2 has letters that are no nucleotides, such as 'MKVLLAGW'" in said
 
 
+@pytest.mark.full
 def test_a_model_from_python(capsys):
     texts = read_table("new.fa")["sequence"].to_list()
     model = mercer.SVC(kernel=GappedKmer(6, 4, True).normalised())
@@ -227,6 +229,7 @@ def test_a_model_from_python(capsys):
     assert pl.read_csv("v.csv").height == 450
 
 
+@pytest.mark.full
 def test_several_classes_and_numbers(capsys):
     rng = np.random.default_rng(0)
     texts = ["".join(rng.choice(list("ACGT"), 30)) for _ in range(90)]

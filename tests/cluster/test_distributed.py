@@ -85,7 +85,6 @@ def test_counts_are_those_of_all_rows(place, weights):
     ids=["given pairs", "chosen pairs", "two classes and pairs", "classes"],
 )
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
-@pytest.mark.thinned
 def test_pairs_and_classes_are_those_of_all_rows(place, learner, targets, weights):
     model = Distributed(learner, place).fit(*rows_and(targets, weights))
     found, whole = model.to_local(), clone(learner).fit(X, targets, weights)
@@ -117,7 +116,6 @@ def test_codes_that_have_no_room_are_refused_or_left_out():
          "exact classes"],
 )  # fmt: skip
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
-@pytest.mark.thinned
 def test_ridge_is_that_of_all_rows(place, learner, targets, weights):
     model = Distributed(learner, place).fit(*rows_and(targets, weights))
     whole = clone(learner).fit(X, targets, weights)
@@ -472,6 +470,7 @@ def test_scikit_learn(estimator, check):
     check(estimator)
 
 
+@pytest.mark.full
 def test_dask_is_imported_when_it_is_used():
     code = (
         "import sys, mercer.distributed as d; import numpy as np; from mercer import KernelRidge\n"

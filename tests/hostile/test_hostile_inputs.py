@@ -38,6 +38,7 @@ def chosen(place):
     return [names[(FEW * place + i * 31) % len(names)] for i in range(FEW)]
 
 
+@pytest.mark.spread(120)
 @pytest.mark.parametrize("place", range(len(DOORS)), ids=[door.name for door in DOORS])
 def test_some_inputs(place):
     assert faults(DOORS[place], chosen(place)) == {}

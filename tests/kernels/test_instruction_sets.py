@@ -17,6 +17,7 @@ def restored():
     _native.use_isa(before)
 
 
+@pytest.mark.spread(42)
 @pytest.mark.parametrize("case", cases.KERNELS, ids=cases.name)
 def test_all_instruction_sets_agree(restored, case):
     kernel, samples = case

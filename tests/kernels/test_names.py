@@ -48,6 +48,7 @@ def samples(name):
     return [set(np.flatnonzero(row > 3)) for row in X] if name in SETS else X
 
 
+@pytest.mark.spread(57)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of the sigmoid
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.parametrize("Learner", LEARNERS, ids=lambda c: c.__name__)

@@ -88,6 +88,7 @@ ALGEBRA = {
 }  # fmt: skip
 
 
+@pytest.mark.spread(5)
 @pytest.mark.parametrize("name", ALGEBRA)
 def test_the_algebra_of_table_kernels(name):
     kernel, expected = ALGEBRA[name]

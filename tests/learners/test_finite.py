@@ -222,7 +222,6 @@ THEIRS = [
 ]
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("Learner", [L for L in LEARNERS if "kernel" in L().get_params()])
 @pytest.mark.parametrize(("function", "error", "words"), THEIRS)
 def test_an_error_of_a_users_function_is_not_replaced(function, error, words, Learner):

@@ -100,7 +100,7 @@ X, classes = overlapping(20)
 PARAMETERS = [(L, name) for L in LEARNERS for name in L().get_params()]
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(40)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     ("Learner", "name"),

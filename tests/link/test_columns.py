@@ -163,6 +163,7 @@ def test_letters_before_codes_are_those_of_a_country():
     assert kinds.DIGITS.read(["gb", "gb1"], "gb") == ["gb", "1"]
 
 
+@pytest.mark.full
 def test_a_sample_tells_the_shares_of_all_records():
     often = ["12345678"] * 9000
     rare = [f"text {i}" for i in range(6000)]

@@ -124,6 +124,7 @@ def test_swapped_names_and_moved_people_are_found():
     assert {level[pair] for pair in swapped if pair in level} == {6}
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_the_few_who_moved_are_found_whatever_columns_are_called(seed):
     """Those who moved are a class of their own, of ten pairs, which matches show to be one of
@@ -228,6 +229,7 @@ def test_the_order_of_rows_of_one_table_changes_nothing():
     assert len(np.unique(back * 10_000 + one.labels_)) == len(np.unique(back))
 
 
+@pytest.mark.full
 def test_the_order_of_columns_and_the_form_of_tables_change_nothing():
     A, B, _ = tables()
     names = list(A.columns)
@@ -237,12 +239,14 @@ def test_the_order_of_columns_and_the_form_of_tables_change_nothing():
         same(RecordLinkage().fit(a, b).near_, fitted().near_)
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_threads_change_nothing(n_jobs):
     A, B, _ = tables()
     same(RecordLinkage(n_jobs=n_jobs).fit(A, B).near_, fitted().near_, 0)
 
 
+@pytest.mark.full
 def test_strips_of_pairs_change_nothing(monkeypatch):
     A, B, _ = tables()
     monkeypatch.setattr(records, "STRIP", 101)
@@ -270,6 +274,7 @@ def test_a_pair_weighs_the_same_alone_as_among_others():
 # --- a fit that was killed ------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_a_fit_that_was_killed_goes_on(tmp_path, monkeypatch):
     A, B, _ = tables()
     asked = []
@@ -341,6 +346,7 @@ def test_one_table_has_no_pairs_one_to_one():
         RecordLinkage(one_to_one=True).fit(A, B).predict(both)
 
 
+@pytest.mark.full
 def test_one_table_has_no_second_name():
     both, _ = one_table()
     with pytest.raises(ValueError, match=r"columns=\{'born': 'day'\}: .* give B, or a list"):
@@ -451,6 +457,7 @@ def test_a_clone_is_not_fitted():
 # --- columns --------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_columns_of_other_names():
     A, B, truth = tables()
     renamed = B.rename(columns={"first_name": "vorname", "born": "geburt"})
@@ -514,6 +521,7 @@ def test_numbers_in_texts_tell_variants_apart():
 # --- labels ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_labels_help_and_few_never_hurt_much():
     A, B, truth = tables(800, 3)
     plain = RecordLinkage().fit(A, B)
@@ -530,6 +538,7 @@ def test_labels_help_and_few_never_hurt_much():
     assert f1(model.pairs_, truth) > before
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("truth", [True, False])
 def test_labels_move_the_weights_of_other_pairs(truth):
     """Doubtful pairs that match say that others do, and so with those that do not."""
@@ -579,6 +588,7 @@ def test_labels_that_cannot_be_are_refused():
 # --- bad input ------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_columns_of_other_names_and_the_same_values():
     A, B, _ = tables()
     renamed = B.rename(columns={"first_name": "vorname", "born": "geburt", "place": "ort"})
@@ -609,6 +619,7 @@ def test_columns_are_joined_where_three_tenths_of_the_values_are_the_same():
         assert joined_columns(*map(ReadTable.of, sides)) == joined
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("other", [True, False])
 def test_columns_of_the_same_values_and_another_meaning_are_left_out(other):
     """Places of birth and of residence have the same values, and agree by chance."""
@@ -719,6 +730,7 @@ def test_one_to_one(one_to_one):
 # --- samples of any kind --------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_columns_of_any_kind_take_part_by_a_distance(tmp_path):
     A, B, truth = tables(400, 2)
     rng = np.random.default_rng(0)
@@ -754,6 +766,7 @@ def test_columns_of_any_kind_take_part_by_a_distance(tmp_path):
     same(mercer.load(tmp_path / "m").predict(A, B), model.pairs_, 0)
 
 
+@pytest.mark.full
 def test_wrong_distances():
     A, B, _ = tables()
     with pytest.raises(ValueError, match="distances: no column 'plac' is compared"):

@@ -87,6 +87,7 @@ def test_a_file_and_its_code_predict_the_same(estimator, y, tmp_path):
                     else again.predict(TABLE[TEST]))  # fmt: skip
 
 
+@pytest.mark.full
 def test_a_search_keeps_it_where_it_is_best():
     rng = np.random.default_rng(1)
     X = rng.uniform(-1, 1, (600, 6))
@@ -106,6 +107,7 @@ def test_only_two_classes_have_such_a_candidate():
     assert all(c.machine != "shapes" for c in candidates(features, "classification", 3))
 
 
+@pytest.mark.full
 def test_the_report_shows_its_functions(tmp_path):
     model = fitted(KernelClassifier, CLASSES)
     model.report(tmp_path / "report.html", TABLE[TEST], CLASSES[TEST])
@@ -117,7 +119,7 @@ def test_the_report_shows_its_functions(tmp_path):
     assert "The functions that the model adds up" not in (tmp_path / "other.html").read_text()
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("learner", ["shapes", "neighbourhood"])
 @pytest.mark.parametrize("task", ["numbers", "classes"])
 def test_levels_are_read_by_their_effects(learner, task, tmp_path):

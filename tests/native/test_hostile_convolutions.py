@@ -46,7 +46,6 @@ def fixed(values, starts, p, out):
                                p.bias_starts, p.biases, p.pools, out)  # fmt: skip
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("pools", [1, 4])
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

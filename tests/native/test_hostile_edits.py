@@ -44,7 +44,7 @@ def measured(X, Z, symbols, variant, limit=-1, dtype=np.uint8):
     return guarded[1:-1]
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(4)
 @pytest.mark.parametrize("variant", [LEVENSHTEIN, OSA, COMMON])
 @pytest.mark.parametrize("symbols", [1, 3, 8, 9, 16, 17, 32, 33, 256])
 def test_lengths_tables_and_limits(variant, symbols):
@@ -69,7 +69,7 @@ def test_lengths_tables_and_limits(variant, symbols):
         assert (found[wanted > limit] > limit).all()
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("variant", [OSA, COMMON])
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 33])
 def test_any_number_of_texts(count, variant):
@@ -142,7 +142,6 @@ def test_negative_codes_are_refused():
         _native.edit_distances(**arguments(x=values, z=values))
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("variant", [LEVENSHTEIN, OSA, COMMON])
 @pytest.mark.parametrize("symbols", [3, 9, 33, 256])
 @pytest.mark.parametrize("dtype", CODES)

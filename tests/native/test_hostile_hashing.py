@@ -111,7 +111,6 @@ def test_texts_are_split_as_python_splits_them(separator):
         assert_array_equal(numbers[s:e], _native.hash_items(split_items(text, separator)))
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 100, 1000])
 @pytest.mark.parametrize("different", [1, 5, 10**6])
 def test_tables_hold_all_rows_by_their_keys(n, different):

@@ -173,7 +173,6 @@ def test_bounds_of_one_length_equal_their_twins(n, d):
         assert_allclose(out, twin, rtol=1e-12)
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("gamma", [-1.0, 0.4])
 @pytest.mark.parametrize(
     ("levels", "halvings"), [(1, (0, 0)), (3, (0, 0)), (0, (0, 0)), (0, (2, 1))]

@@ -88,6 +88,7 @@ def gapped(s, t, gap=0.5):
     return total
 
 
+@pytest.mark.spread(6)
 @pytest.mark.parametrize("code", CODES)
 @pytest.mark.parametrize("name", NAMES)
 def test_strings_of_every_length(name, code):

@@ -45,6 +45,7 @@ def refused(path, message):
 # --- sizes ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize(
     "zeros",
     [np.zeros((100, 131_072)), sp.csr_array(np.ones((2000, 1000))), sp.csr_array((10**6, 5))],

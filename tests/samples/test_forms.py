@@ -405,7 +405,6 @@ STREAMS = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("door", STREAMS)
 @pytest.mark.parametrize(("kind", "form"), EACH)
 def test_a_stream_reads_the_same(kind, form, door, tmp_path):
@@ -620,7 +619,6 @@ def answers(model, X):
     return said[0] if isinstance(said, tuple) else said
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("door", DEFAULTS)
 @pytest.mark.parametrize(("kind", "form"), EACH)
 def test_without_a_kernel_vectors_are_read_and_others_are_told_theirs(kind, form, door):

@@ -152,7 +152,6 @@ DOORS = {
 }
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("forgery", FORGERIES)
 def test_broken_matrices_are_refused(door, forgery):

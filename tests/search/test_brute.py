@@ -71,7 +71,6 @@ def test_powers_of_equal_roots_are_equally_near():
         assert_array_equal(a, b)
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("case", EXACT, ids=cases.name)
 def test_all_that_the_matrix_has(case, edge):
     distance, samples = case
@@ -92,7 +91,6 @@ def test_all_that_the_matrix_has(case, edge):
             assert_array_equal(found[0], wanted[wanted <= radius])
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("case", cases.DISTANCES, ids=cases.name)
 def test_every_distance_within_rounding(case, edge):
     distance, samples = case

@@ -49,6 +49,7 @@ def part(samples, rows):
     return samples.iloc[rows] if hasattr(samples, "iloc") else samples[rows]
 
 
+@pytest.mark.spread(11)
 @pytest.mark.parametrize("case", cases.of_each_class(cases.DISTANCES), ids=cases.name)
 def test_as_if_they_had_been_there(case):
     distance, samples = case
@@ -262,7 +263,7 @@ def test_exact_indexes_beside_all_distances(name):
           Z[:90], 7, None, 1.0)  # fmt: skip
 
 
-@pytest.mark.spread(3)
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("name", MOST)
 def test_approximate_indexes_beside_all_distances(name, monkeypatch):
     monkeypatch.setattr(graph, "WALKED", 0.2)  # of few rows too, walks look for those that may be
@@ -474,6 +475,7 @@ def calls(change, index, X, cut=-1):
     return seen
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("name", INDEXES)
 def test_a_change_that_is_stopped_leaves_the_index(name):
     X, within = vectors(120), set()

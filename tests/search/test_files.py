@@ -56,7 +56,6 @@ def mapped(array):
     return array is not None
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize(
     "case", [*cases.of_each_class(STORED), (Minkowski(), SPARSE)], ids=cases.name
 )

@@ -32,7 +32,6 @@ def leaf(request, monkeypatch):
     monkeypatch.setattr(metric_tree, "LEAF", request.param)
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("leaf", [1, 3], indirect=True)  # 64 would hold all rows in one
 @pytest.mark.parametrize("case", cases.of_each_class(METRICS), ids=cases.name)
 def test_the_contract(case, leaf):
@@ -102,7 +101,6 @@ OF_COORDINATES = [
 ]  # fmt: skip
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("distance", OF_COORDINATES, ids=repr)
 def test_distances_of_rows_of_numbers_are_those_of_brute_force_to_the_last_bit(

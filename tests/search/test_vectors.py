@@ -83,7 +83,6 @@ def same(found, others):
         assert_array_equal(a, b)
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("p", POWERS)
 def test_the_nearest_are_those_of_the_sums(p, dtype, isa):
@@ -101,7 +100,6 @@ def test_the_nearest_are_those_of_the_sums(p, dtype, isa):
             assert_allclose(np.take_along_axis(D, indices, 1), distances, rtol=rtol)
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("p", [p for p in POWERS if p not in (0.3, 2.5, 7)])
 def test_ties_go_to_the_smaller_index(p, dtype, isa):

@@ -69,6 +69,7 @@ def test_the_median_of_huge_numbers_is_one_of_them():
     assert 0 < M[4, 1] < M[2, 1]
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("rows", few(2, [3, 40, 129, 1001]))
 @pytest.mark.parametrize("cells", [1, 600, 2**20])
 def test_a_column_is_encoded_alone_as_among_others(monkeypatch, rows, cells):

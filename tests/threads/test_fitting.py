@@ -69,7 +69,6 @@ def test_labels_do_not_depend_on_the_threads_and_numbers_hardly(learner):
                 assert_allclose(a, b, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)
 def test_a_number_of_threads_gives_the_same_bits_again(learner, n_jobs):

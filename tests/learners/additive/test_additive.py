@@ -96,6 +96,7 @@ def test_a_weight_is_a_repetition():
     assert_allclose(weighted, repeated, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.full
 def test_any_chunks_have_the_same_answer(monkeypatch):
     import mercer.learners.additive.regressor as home
 

@@ -292,7 +292,7 @@ DATA = {
 }
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("method", METHODS)
 def test_as_good_as_scikit_learns_out_of_sample(data, method):

@@ -93,6 +93,7 @@ def name_of(given):
     return type(given).__name__ if hasattr(given, "fit") or hasattr(given, "solve") else ""
 
 
+@pytest.mark.spread(14)
 @pytest.mark.parametrize(("learner", "name", "value", "y", "method"), PAIRS, ids=name_of)
 def test_a_value_solves_as_a_name_does(learner, name, value, y, method, tmp_path):
     model = clone(learner).set_params(**{name: value}).fit(X, y)

@@ -152,6 +152,7 @@ def test_contract(estimator, check):
     check(estimator)
 
 
+@pytest.mark.spread(12)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("name", DATA)
 def test_everything_is_as_defined(name, options):

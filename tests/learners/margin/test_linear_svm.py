@@ -158,7 +158,6 @@ def compare(ours, theirs, X, y):
     assert isinstance(ours.n_iter_, int)
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("combination", COMBINATIONS, ids=lambda c: "-".join(map(str, c.values())))
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("data", [IRIS, CANCER], ids=["iris", "cancer"])
@@ -187,7 +186,6 @@ def test_classes_are_separated_as_in_scikit_learn(other, data, kind, combination
     compare(ours, theirs, X, y)
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize(
     ("loss", "dual"),
     [
@@ -214,7 +212,6 @@ def test_targets_are_met_as_in_scikit_learn(other, kind, loss, dual):
     compare(ours, theirs, X, y)
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("C", [1.0, 1e4])
 @pytest.mark.parametrize("data", [IRIS, CANCER, WINE], ids=["iris", "cancer", "wine"])
 @pytest.mark.parametrize(
@@ -327,6 +324,7 @@ def test_the_margin_is_where_support_vectors_lie():
     assert model.margin_ == pytest.approx(1.5, rel=1e-3)
 
 
+@pytest.mark.spread(6)
 @pytest.mark.parametrize("estimator", KINDS, ids=str)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_float32_stays_float32(kind, estimator):
@@ -452,7 +450,6 @@ def hostile():
     yield "empty rows", empty, y
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("estimator", KINDS, ids=str)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("C", [1e-8, 1.0, 1e8])

@@ -183,7 +183,6 @@ def test_class_weights_are_factors_of_C():
     assert_allclose(balanced.coef_, theirs.coef_, atol=2e-3)
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("model", VARIANTS, ids=repr)
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csc_matrix, sp.dok_array, sp.lil_matrix])
 def test_sparse_equals_dense(model, container):

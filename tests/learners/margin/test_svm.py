@@ -174,6 +174,7 @@ def test_wrong_data_are_named():
         SVC().fit(np.where(X > 7, np.nan, X), y)
 
 
+@pytest.mark.full
 def test_hostile_problems_end():
     X, y = IRIS
     assert SVC().fit(np.ones((10, 2)), [0, 1] * 5).converged_  # zero variance, contradictions

@@ -387,7 +387,6 @@ def test_degree_and_coef0_of_the_polynomial(name, degree, coef0):
     assert_allclose(values(ours, X), values(theirs, X), atol=2e-3)
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("Machine", MACHINES)
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "sigmoid"])
 @pytest.mark.parametrize(
@@ -528,6 +527,7 @@ def test_pickles_clones_and_searches(Machine):
     assert search.predict(X).shape == (120,)
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("Machine", MACHINES)
 def test_too_few_rounds_warn_and_leave_a_status(Machine):
     X = RNG.normal(size=(1500, 2))

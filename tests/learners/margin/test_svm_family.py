@@ -168,7 +168,7 @@ def test_categories(Machine):
         assert model.score(A, y) == 1.0
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(71)
 @pytest.mark.parametrize("case", [case for case in KERNELS if case[0].symmetric], ids=case_name)
 @pytest.mark.parametrize("Machine", [SVC, OneClassSVM, SVR])
 def test_every_kernel(case, Machine):

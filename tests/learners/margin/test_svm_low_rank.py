@@ -132,6 +132,7 @@ FILED = [
 ]
 
 
+@pytest.mark.spread(14)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("model", FILED, ids=repr)
 def test_a_model_file_and_a_pickle_hold_it(model, classes, tmp_path):

@@ -79,6 +79,7 @@ def test_weight_0_in_a_precomputed_matrix_and_in_sparse_rows(Machine):
     assert model.shape_fit_ == (90, 3)
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_weighted_sparse_rows_are_never_made_dense(kernel):
     X = sp.random(300, 20_000, 0.001, format="csr", random_state=0)

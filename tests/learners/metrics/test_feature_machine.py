@@ -99,6 +99,7 @@ def test_many_classes_share_one_fit():
     assert -np.log(likelihoods).mean() < 0.5  # the entropy of 26 equal classes is 3.3
 
 
+@pytest.mark.full
 def test_probabilities_are_calibrated():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 4))

@@ -111,6 +111,7 @@ def test_members_are_added():
     assert model.n_steps_ == [70, 70, 40]
 
 
+@pytest.mark.full
 def test_pruned_columns_stay():
     wide = np.hstack([X, RNG.uniform(size=(700, 12))])
     model = Regressor(**QUICK | {"steps": 100}, warm_start=True).fit(wide, Y)

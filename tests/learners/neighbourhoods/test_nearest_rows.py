@@ -45,7 +45,6 @@ def by_definition(model, k):
     return np.mean(np.reshape(values, (len(model.members_), len(NEW), -1)), axis=0)
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("algorithm", ["auto", "brute", "kd_tree", "descent"])
 @pytest.mark.parametrize("k", [1, 7, 60])
 def test_the_definition(k, algorithm):

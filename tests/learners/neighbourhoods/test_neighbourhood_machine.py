@@ -217,6 +217,7 @@ def test_threads_change_nothing_and_seeds_do():
     assert not np.array_equal(one, other)
 
 
+@pytest.mark.full
 def test_columns_that_say_nothing_are_dropped():
     X, y = stairs(800, 30)
     settings = QUICK | {"steps": 300, "hidden": 64}
@@ -229,6 +230,7 @@ def test_columns_that_say_nothing_are_dropped():
     assert model.score(X[600:], y[600:]) > whole.score(X[600:], y[600:])
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("limit", [0.6, 8.0])
 def test_without_time_to_judge_columns_all_are_kept(monkeypatch, limit):
     """A clock that each step reads: 60 of them are not enough for two networks of 100 steps."""
@@ -384,6 +386,7 @@ def test_a_step_that_does_not_fit_the_memory_is_refused():
         Regressor(**QUICK | {"memory": 10_000}).fit(X, y)
 
 
+@pytest.mark.full
 def test_of_many_rows_some_are_in_cells(monkeypatch):
     """Each is in one cell, others are drawn for other cells, and a fit learns as well."""
     monkeypatch.setattr(draws, "CELL_ROWS", 300)

@@ -71,6 +71,7 @@ def test_it_corrects_what_a_learner_misses():
     assert std[0] > 3 * both.predict(NEW, return_std=True)[1].mean()
 
 
+@pytest.mark.full
 def test_metrics_weigh_columns():
     noisy = np.column_stack([X, 3 * RNG.normal(size=(600, 4))])
     plain = NeighbourGaussianProcess().fit(noisy[:400], Y[:400])
@@ -81,6 +82,7 @@ def test_metrics_weigh_columns():
     assert turned.score(X[400:], Y[400:]) > 0.97
 
 
+@pytest.mark.full
 def test_far_rows_keep_their_digits_and_order_changes_nothing():
     model = NeighbourGaussianProcess().fit(X, Y)
     moved = NeighbourGaussianProcess().fit(X + 1e5, Y)

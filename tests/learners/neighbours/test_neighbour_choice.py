@@ -50,7 +50,6 @@ def test_scores_of_k_are_those_of_n_refits(Learner, y, weights):
     assert_array_equal(model.predict(X + 0.1), fixed.predict(X + 0.1))
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("k", [6, None, "auto"])
 @pytest.mark.parametrize("weights", ["rectangular", "quartic", "gaussian"])
 @pytest.mark.parametrize(

@@ -80,6 +80,7 @@ def test_the_potential_that_is_summed_is_that_of_all_pairs(count, width, axes, m
         assert_array_equal(potential.at(Y, 3), found)
 
 
+@pytest.mark.full
 def test_a_map_in_three_dimensions(tmp_path):
     flat, deep = fitted(), fitted(n_components=3)
     assert deep.embedding_.shape == (300, 3)
@@ -120,6 +121,7 @@ def test_the_divergence_is_that_of_the_definition():
     assert_allclose(divergence(P, Y), wanted, rtol=1e-9)
 
 
+@pytest.mark.full
 def test_the_descent_ends_where_no_small_change_is_better():
     P = symmetric_graph(NearestNeighbors(n_neighbors=5).fit(SOME[:60]).kneighbors()[1])
     Y, _ = EmbeddingSolver(steps=1500).solve(P, SOME[:60, :2])
@@ -158,6 +160,7 @@ def test_quality_is_that_of_the_definitions():
     assert_allclose(found.accuracy, np.mean(votes == LABELS[:300]))
 
 
+@pytest.mark.full
 def test_threads_and_strips_change_nothing(monkeypatch):
     plain = fitted(n_jobs=1)
     for strip in (embedding.STRIP, 64):
@@ -189,6 +192,7 @@ def test_a_new_row_is_placed_alone_and_a_known_one_where_it_is():
     assert nearest.score(places, LABELS[300:]) > 0.85
 
 
+@pytest.mark.full
 def test_precisions_and_units():
     rows = SOME.astype(np.float32)
     single = NeighbourEmbedding(random_state=0).fit(rows)

@@ -52,6 +52,7 @@ def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
+@pytest.mark.spread(6)
 @pytest.mark.parametrize("normalize_y", [False, True])
 @pytest.mark.parametrize("alpha", NOISES, ids=["one", "each"])
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
@@ -125,7 +126,7 @@ def check_gradient(model, tolerance=1e-6):
         assert_allclose(slope, (up - down) / (2 * h), rtol=1e-5, atol=tolerance)
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(66)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("case", FREE, ids=cases.name)
 def test_gradients_are_differences_of_the_likelihood(case):

@@ -54,6 +54,7 @@ def same_up_to_signs(found, wanted, **close):
     assert_allclose(found * np.where(signs == 0, 1, signs), wanted, **close)
 
 
+@pytest.mark.spread(14)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(
@@ -235,6 +236,7 @@ def test_denoising_a_circle():
     assert off[1] < 0.6 * off[0]
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("gamma", [0.3, 2.0, 20.0])
 def test_no_training_row_is_a_better_pre_image(gamma):
     """<φ(z), P> is largest at the best z: 4 of 160 were worse than a training row."""
@@ -361,7 +363,7 @@ def test_wrong_parameters(parameters, says):
         KernelPCA(**parameters).fit(X)
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("gamma", [0.3, 1e-2])
 def test_the_start_by_some_rows_saves_products_and_changes_nothing(monkeypatch, dtype, gamma):

@@ -101,7 +101,6 @@ METRICS = [
 ]
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("metric", METRICS, ids=repr)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_volume_is_one(metric, kernel):

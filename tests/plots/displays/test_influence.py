@@ -113,6 +113,7 @@ RBF = mercer.kernels.RBF(0.4)
 NEAR = {"rtol": 1e-8, "atol": 1e-9}
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize(
     ("model", "weighted", "near"),
     [

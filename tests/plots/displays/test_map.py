@@ -140,6 +140,7 @@ def test_pictures_of_samples(tmp_path):
             assert [node[2] for node in picture["nodes"]] == [0, 1, 0]
 
 
+@pytest.mark.full
 def test_long_texts_are_cut_so_that_a_page_stays_small(tmp_path):
     texts = [f"{i} " + "word " * 2000 for i in range(2000)]
     MapDisplay(np.zeros((2000, 2)), pl.DataFrame({"text": texts})).write(tmp_path / "map.html")
@@ -315,6 +316,7 @@ def test_clusters_are_listed_and_shown_alone(page):
     assert page.locator("#chosen").is_visible()
 
 
+@pytest.mark.full
 def test_nothing_is_wider_than_the_screen_and_texts_can_be_read(page):
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     contrasts = page.evaluate("""() => {

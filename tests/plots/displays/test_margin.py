@@ -115,6 +115,7 @@ def test_there_are_as_many_bars_as_one_can_read(scale, n):
 # --- more classes -----------------------------------------------------------------------------
 
 
+@pytest.mark.spread(4)
 @pytest.mark.parametrize("shape", ["ovr", "ovo"])
 @pytest.mark.parametrize("learner", [mercer.SVC, ReferenceSVC])
 @pytest.mark.parametrize("pipeline", [False, True], ids=["bare", "pipeline"])
@@ -186,6 +187,7 @@ def test_it_draws_in_the_axes_that_it_is_given():
     assert display.bars_[0][0].get_alpha() == 0.5
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("style", ["default", "dark_background"])
 def test_words_and_lines_are_legible_on_light_and_dark_pages(style):
     with plt.style.context(style):

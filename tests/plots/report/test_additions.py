@@ -51,6 +51,7 @@ def test_what_columns_add_is_the_mean_size_of_exact_values():
     )
 
 
+@pytest.mark.full
 def test_a_model_whose_columns_are_mixed_is_asked():
     _, data = of(KernelMachine("ridge", metric="full"))
     found = data["additions"]
@@ -88,6 +89,7 @@ def test_pairs_of_an_additive_model_and_sizes_of_pairs():
     assert acting_pairs(names, values, pairs * 0.8) == []  # b: less than a quarter of it
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("classes", [0, 2, 3])
 def test_single_rows_are_explained_by_columns_and_by_rows(classes):
     y, new = product(X), product(NEW)
@@ -130,6 +132,7 @@ def test_single_rows_are_explained_by_columns_and_by_rows(classes):
     assert hidden.get("reasons") is None
 
 
+@pytest.mark.full
 def test_a_machine_without_rows_has_reasons_by_columns_alone():
     _, data = of(KernelMachine("shapes"))
     assert all(reason.rows == [] for reason in data["reasons"])
@@ -143,6 +146,7 @@ def test_without_time_nothing_is_explained():
     assert data.get("additions") is None
 
 
+@pytest.mark.full
 def test_values_of_any_model_are_beside_training_rows():
     ridge = mercer.KernelRidge(kernel="rbf", gamma=0.3).fit(X[:40], product(X[:40]))
     data = report_data(ridge, X[:40], product(X[:40]), holdout=(NEW, product(NEW)))

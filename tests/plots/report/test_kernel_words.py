@@ -48,6 +48,7 @@ def test_kernels_in_words():
     assert kernel_words(ExponentialPower(1.0, 1.5)).formula == "exp(−‖x − z‖^1.5 / σ)"
 
 
+@pytest.mark.spread(60)
 @pytest.mark.parametrize("case", cases.KERNELS, ids=cases.name)
 def test_every_public_kernel_says_what_it_means(case):
     kernel = case[0]

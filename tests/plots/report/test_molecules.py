@@ -54,6 +54,7 @@ def test_atoms_that_carry_a_prediction():
     assert _atoms(about, column, cells, i).argmax() == cells[i].index("N")
 
 
+@pytest.mark.full
 def test_classes_and_tables_without_molecules():
     found = MoleculeSection.measured(
         subject(np.where(LARGE > 9, "large", "small"), KernelClassifier)
@@ -76,6 +77,7 @@ def test_atoms_are_coloured_or_not_mentioned(monkeypatch):
     assert "ellipse" not in page
 
 
+@pytest.mark.full
 def test_a_report_without_rows_shows_no_molecules(tmp_path):
     X = pd.DataFrame({"smiles": ROWS})
     model = KernelRegressor(trials=1, random_state=0).fit(X[:40], LARGE[:40])

@@ -50,6 +50,7 @@ def test_a_model_that_cannot_run_in_a_page_says_why():
     assert "ranks" in said_of(ranks, X, y)
 
 
+@pytest.mark.full
 def test_a_column_of_too_many_levels_has_no_field(monkeypatch):
     monkeypatch.setattr(inputs, "MOST_LEVELS", 30)
     X, y = table(200)
@@ -60,6 +61,7 @@ def test_a_column_of_too_many_levels_has_no_field(monkeypatch):
     assert "levels, too many for a list" in said
 
 
+@pytest.mark.full
 def test_a_large_model_is_not_compressed_where_there_is_no_time(monkeypatch):
     X, y = table(120)
     model = mercer.KernelRegressor(trials=1, only="kernels").fit(X[:100], y[:100])
@@ -69,6 +71,7 @@ def test_a_large_model_is_not_compressed_where_there_is_no_time(monkeypatch):
     assert "there is no time to compress it" in report_data(subject)["what_if"].said
 
 
+@pytest.mark.full
 def test_a_large_model_is_compressed_and_the_loss_is_told(monkeypatch):
     X, y = table(300)
     model = mercer.KernelRegressor(trials=1, only="kernels").fit(X[:240], y[:240])
@@ -282,6 +285,7 @@ def test_an_empty_field_is_a_missing_number(panel):
     assert page.problems == []
 
 
+@pytest.mark.full
 def test_a_prediction_takes_a_few_milliseconds(panel):
     page = panel("three classes")
     took = page.evaluate("""() => {

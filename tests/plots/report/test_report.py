@@ -532,7 +532,7 @@ STRANGE = {
 }
 
 
-@pytest.mark.spread(5)
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("kind", [None, "number", "category", "date", "text", "set"])
 @pytest.mark.parametrize("name", STRANGE)
 def test_columns_of_strange_cells_are_reported(name, kind):

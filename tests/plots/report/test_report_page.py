@@ -8,7 +8,6 @@ import pytest
 from mercer.plots.report.contents import write_report
 from plots.report.reports import asking, classification, hostile, regression, three_rows
 
-pytestmark = pytest.mark.thinned
 REPORTS = {
     "classification": lambda: classification()[-1],
     "regression": lambda: regression()[-1],
@@ -96,6 +95,7 @@ def page(request, browser, report):
     context.close()
 
 
+@pytest.mark.spread(1)
 def test_the_page_is_complete_legible_and_asks_for_nothing(page, report):
     assert page.problems == []
     fetched = [url for url in page.requests if not url.startswith("data:")]
@@ -135,6 +135,7 @@ def test_the_marks_of_a_figure_lie_within_it(page):
     assert page.evaluate(MARKS) == []
 
 
+@pytest.mark.spread(1)
 def test_texts_do_not_run_into_each_other(page):
     """Labels of a chart keep clear of one another, and lie within its figure."""
     clashes = page.evaluate("""() => {

@@ -83,6 +83,7 @@ def test_the_page_names_letters_and_pieces(classes):
     assert found.numbers()["sequences"]["pieces"][0][0] == "bound"
 
 
+@pytest.mark.full
 def test_numbers_and_several_classes():
     found = Sequences.measured(subject(2.0 * SIGNAL + 0.01, KernelRegressor))
     pieces = dict(found.pieces)

@@ -56,7 +56,7 @@ def values(found):
     return np.array([each.get("probabilities", each.get("value")) for each in found])
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(7)
 @pytest.mark.parametrize("task", ["numbers", "two classes", "three classes"])
 @pytest.mark.parametrize("name", MACHINES)
 def test_a_page_predicts_as_the_model_does(name, task, live):
@@ -80,6 +80,7 @@ def test_a_page_predicts_as_the_model_does(name, task, live):
         assert (chosen == model.predict(new))[clear].all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("scale", [
     "own", *(pytest.param(s, marks=pytest.mark.full) for s in ("logarithm", "square root")),
 ])  # fmt: skip
@@ -95,6 +96,7 @@ def test_intervals_are_those_of_the_model(scale, live):
     np.testing.assert_allclose(ends, wanted, rtol=1e-3, atol=1e-4 * y.std())
 
 
+@pytest.mark.full
 def test_a_refit_has_an_encoder_of_its_own(live):
     X, y = table(300)
     model = mercer.KernelRegressor(trials=2, only="kernels").fit(X[:200], y[:200]).refit(X, y)
@@ -106,6 +108,7 @@ def test_a_refit_has_an_encoder_of_its_own(live):
     np.testing.assert_allclose(ends, model.predict_interval(new), rtol=1e-3, atol=1e-3 * y.std())
 
 
+@pytest.mark.full
 def test_ordered_classes_are_chosen_by_the_least_loss(live):
     X, y = table(300)
     levels = np.array(["low", "mid", "high"])[np.searchsorted(np.quantile(y, [0.4, 0.6]), y)]
@@ -146,6 +149,7 @@ AWKWARD = {
 }
 
 
+@pytest.mark.spread(4)
 @pytest.mark.parametrize("name", AWKWARD)
 def test_cells_are_read_as_the_model_reads_them(name, live):
     base = RANDOM.normal(size=N)
@@ -268,6 +272,7 @@ def explaining(evaluator):
     return found
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_shapley_values_are_those_of_the_library(name, explaining):
     X, y = table(240)
@@ -290,6 +295,7 @@ ASKED = {
 }  # fmt: skip
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("name", ASKED)
 def test_other_models_are_asked(name, explaining):
     X, y = table(120)
@@ -378,6 +384,7 @@ def test_texts_are_compared_as_the_model_does(kernel, view, live, explaining):
     np.testing.assert_allclose(phi[..., 0], found.values[:, places], rtol=0, atol=size)
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("learner", ["margins", "bayes"])
 @pytest.mark.parametrize("count", [2, 3])
 def test_linear_machines_of_texts_predict_in_a_page(learner, count, live):

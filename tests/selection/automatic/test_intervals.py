@@ -69,7 +69,7 @@ def fitted(case):
     return KernelRegressor(trials=2).fit(*case(N, 0))
 
 
-@pytest.mark.spread(3)
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 def test_as_many_targets_are_below_quantiles_as_should_be(case):
     X, y = case(NEW, 1)
@@ -96,6 +96,7 @@ def test_quantiles_ascend_and_intervals_are_two_of_them(case):
         assert found.min() >= 0
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 def test_files_keep_them_and_a_row_alone_has_the_same(case, tmp_path):
     model, (X, _) = fitted(case), case(NEW, 3)

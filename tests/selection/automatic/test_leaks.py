@@ -62,7 +62,7 @@ def corrupted(kind, y, rows):
 FOLDS, ASIDE = Sizes(), Sizes(small_rows=10)
 
 
-@pytest.mark.spread(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("kind", "y", "weights", "sizes"),
     [

@@ -22,7 +22,6 @@ def blobs(classes, n=120):
     return pd.DataFrame(X, columns=list("uvw")), np.array(list("abcd"))[codes]
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("machine", ["ridge", "svc"])
 @pytest.mark.parametrize("classes", [2, 3, 4])
 def test_contributions_add_up_to_the_output_of_the_class(machine, classes):

@@ -49,7 +49,6 @@ def test_each_column_and_all_columns_have_kernels():
     assert parts[4:] == [("RBF", ["a", "b", "noise"]), ("Laplacian", ["a", "b", "noise"])] * 4
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("kind", [KernelRegressor, KernelClassifier])
 @pytest.mark.parametrize(
     ("family", "machine", "name"),

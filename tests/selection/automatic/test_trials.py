@@ -166,6 +166,7 @@ def test_few_are_promoted_to_more_rows(rungs):
     assert sum(entry["learn"] for entry in tried) > len(kernels)
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("table", [TABLE, X])
 def test_counted_trials_give_the_same_model_whatever_the_threads(table):
     same_model(
@@ -269,6 +270,7 @@ def test_another_seed_is_another_search():
     assert one.leaderboard_[0]["score"] != two.leaderboard_[0]["score"]
 
 
+@pytest.mark.full
 def test_the_time_budget_ends_the_search(clock):
     model = KernelRegressor(time=10, progress=clock).fit(TABLE, WAVE)
     # two baselines and one second for each report, and a little is kept for the final fit
@@ -328,6 +330,7 @@ def test_a_budget_too_small_for_anything_still_gives_a_model(clock):
     assert np.isfinite(model.predict(TABLE)).all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("time", few(1, [9, 6, 14]))
 def test_a_timed_search_replays_without_a_clock(clock, rungs, time):
     model = KernelClassifier(time=time, progress=clock).fit(TABLE, RING)

@@ -37,7 +37,6 @@ def one_by_one(model, X, y, weights=None, rows=None):
     return np.array(found)
 
 
-@pytest.mark.thinned
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(
     ("classes", "changes"),
@@ -59,7 +58,6 @@ def test_values_are_those_of_single_fits(classes, changes, c, dtype):
 
 
 @pytest.mark.filterwarnings("ignore:All targets are inside the tube")
-@pytest.mark.thinned
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 5.0])
 @pytest.mark.parametrize("c", C)

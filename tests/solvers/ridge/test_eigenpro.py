@@ -18,10 +18,12 @@ def problem(n=300, dtype=np.float64):
     return K, np.sin(2 * X[:, 0]) + 0.1 * random.normal(size=n)
 
 
+@pytest.mark.full
 def test_contract_of_ridge_solvers():
     check_ridge_solver(EigenProSolver(penalty=0.5, epochs=2000, tol=1e-5, random_state=0), tol=1e-3)
 
 
+@pytest.mark.spread(5)
 @pytest.mark.parametrize("batch", [None, 1, 37, 300])
 @pytest.mark.parametrize("rank", [None, 1, 20])
 def test_any_batch_and_rank_reach_the_solution(batch, rank):
@@ -33,6 +35,7 @@ def test_any_batch_and_rank_reach_the_solution(batch, rank):
     assert result.objective == pytest.approx(exact.objective, rel=1e-8)
 
 
+@pytest.mark.full
 def test_flattened_directions_save_epochs():
     K, y = problem()
     plain, fast = (
