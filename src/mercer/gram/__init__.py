@@ -46,6 +46,6 @@ from mercer.gram.lapack import (
     whitened,
 )
 from mercer.gram.local import LEAF_ROWS, affordable_leaf, leaf_coefficients, leaf_jobs, local_gram
-from mercer.gram.low_rank import factor_rows, pivots_of_some
+from mercer.gram.low_rank import factor_rows, least_pivot, pivots_of_some
 from mercer.gram.operator import Rows
 from mercer.gram.place import in_single_precision

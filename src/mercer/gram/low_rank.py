@@ -284,6 +284,11 @@ class LowRankGram(FactoredGram):
         return np.concatenate([F @ inner for _, F in self.strips()])
 
 
+def least_pivot(diagonal: np.ndarray, dtype: np.dtype) -> float:
+    """The least pivot of K with this diagonal, in this precision, that is not made of rounding."""
+    return PIVOT * float(np.finfo(dtype).eps) * float(diagonal.max(initial=0))
+
+
 def pivoted_cholesky(
     K: GramOperator,
     rank: int,
@@ -339,7 +344,7 @@ def pivoted_cholesky(
     n, dtype = K.shape[0], np.dtype(K.dtype)
     rank = min(rank, n)
     u = K.diag().astype(np.float64)
-    trace, floor = u.sum(), PIVOT * np.finfo(dtype).eps * u.max(initial=0)
+    trace, floor = u.sum(), least_pivot(u, dtype)
     if tol is None:
         tol = np.finfo(dtype).eps
     F = np.empty((n, rank), dtype)

@@ -19,6 +19,7 @@ from mercer.gram import (
     GramOperator,
     cholesky_factor,
     inverse_diagonal,
+    least_pivot,
     pivoted_cholesky,
     require,
     solve_factored,
@@ -136,7 +137,6 @@ SINGLE_MAX = float(np.finfo(np.float32).max) / 4
 TAIL = 1000  # the eigenvalues that a few columns leave out may add up to so many λ
 SHARE = 4  # at most one column for so many rows: a third of the operations of a whole factor
 ROUNDED = float(np.finfo(np.float64).eps) / 10  # backward error of a direct solution, about
-PIVOT = 256  # units of rounding, as `pivoted_cholesky` has for its least pivot
 TRIAL = 5  # one row of so many is tried first: their rank says whether all are worth it
 
 
@@ -312,9 +312,9 @@ class CholeskyFactor:
             return self._single.solve
         S, n, dense = self.system.S, self.system.S.shape[0], isinstance(self.system.K, DenseGram)
         if self._few is None and self._may_iterate() and n >= SMALL and dense:
-            diagonal, rounding = S.diag(), n * PIVOT * float(np.finfo(self.system.dtype).eps)
+            diagonal = S.diag()
             possible = np.isfinite(self._norm) and (diagonal >= 0).all()
-            if possible and self.penalty > rounding * float(diagonal.max()):
+            if possible and self.penalty > n * least_pivot(diagonal, self.system.dtype):
                 self._few = of_few_columns(S, self.penalty)
         return self._few
 
